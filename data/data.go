@@ -23,8 +23,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"gonbatch/internal/fetch"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/userdir"
 )
 
 // Dataset is a set of numbered examples.
@@ -50,7 +50,7 @@ func Dir(getenv func(string) string) string {
 	if dir := getenv(rundir.EnvData); dir != "" {
 		return dir
 	}
-	dir, err := fetch.CacheDir(getenv, "data")
+	dir, err := userdir.Cache(getenv, "data")
 	if err != nil { // A user without a home: data is public, so a shared folder will do.
 		return filepath.Join(os.TempDir(), fmt.Sprintf("gonbatch-%d", os.Getuid()), "data")
 	}

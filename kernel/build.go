@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 
+	"gonbatch/internal/userdir"
 	"gonbatch/kernel/build"
 )
 
@@ -34,17 +34,10 @@ func buildCell(ctx context.Context, opts buildOptions) error {
 		return err
 	}
 	s := &session{dir: opts.Session}
+	env := environment(opts.Environ)
+	plans, _ := userdir.Cache(env.get, "plans") // The user may have no place for them.
 	return build.Run(ctx, build.Options{
-		Go: opts.Go, Dir: dir, Verb: opts.Args[:verb], Program: opts.Args[verb+1], Flags: opts.Args[verb+2:], Seed: s.seed(), Cell: s.cell(), Plans: s.plans(), Store: planStore(),
-		NotebookDir: opts.NotebookDir, Checkpoints: checkpointStore(opts.Environ), Environ: opts.Environ, Output: os.Stderr,
+		Go: opts.Go, Dir: dir, Verb: opts.Args[:verb], Program: opts.Args[verb+1], Flags: opts.Args[verb+2:], Seed: s.seed(), Cell: s.cell(), Plans: s.plans(), Store: plans,
+		NotebookDir: opts.NotebookDir, Checkpoints: checkpointStore(env), Environ: opts.Environ, Output: os.Stderr,
 	})
-}
-
-// planStore returns the folder of the user's plans; "" if there is none.
-func planStore() string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(cache, "gonbatch", "plans")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/userdir"
 )
 
 // keptTrainings is how long checkpoints are kept after the last run of their training.
@@ -17,10 +18,7 @@ const keptTrainings = 14 * 24 * time.Hour
 // checkpointStore returns the folder for the checkpoints of programs that don't name one; "" if
 // there is no place for it.
 func checkpointStore(env environment) string {
-	cache, err := os.UserCacheDir()
-	if err == nil {
-		cache = filepath.Join(cache, "gonbatch", "trainings")
-	}
+	cache, _ := userdir.Cache(env.get, "trainings") // The user may have no place for it.
 	return cmp.Or(env.get(rundir.EnvCheckpoints), cache)
 }
 

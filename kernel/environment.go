@@ -2,12 +2,12 @@ package kernel
 
 import (
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/userdir"
 )
 
 // environment is a list of NAME=value, as in os.Environ.
@@ -37,8 +37,8 @@ func (e *environment) setHome() {
 	if e.get("HOME") != "" {
 		return
 	}
-	if u, err := user.Current(); err == nil && u.HomeDir != "" {
-		e.set("HOME", u.HomeDir)
+	if home, err := userdir.Home(e.get); err == nil {
+		e.set("HOME", home)
 	}
 }
 

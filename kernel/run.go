@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/userdir"
 	"gonbatch/kernel/assist"
 	"gonbatch/kernel/build"
 	"gonbatch/kernel/magic"
@@ -142,6 +143,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	defer helper.Close()
 	relayed := make(chan error, 1)
 	relayCtx, endRelay := context.WithCancelCause(ctx)
+	history, _ := userdir.State(environment(opts.Environ).get, "history.jsonl") // The user may have no place for it.
 	go func() {
 		defer cancel()
 		relayed <- relay.Run(relayCtx, relay.Options{
@@ -149,7 +151,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir, NotebookDir: notebookDir(), Module: s.moduleDir, Kept: s.keep()}),
 			KeepFile: filepath.Join(s.seed(), "gonbatch__keep.go"), KeepDir: s.keep(),
 			Stdin: s.stdin(), StdinPipe: s.stdinPipe(), Waiting: func() bool { return waitsForInput(s.stdinPipe()) },
-			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Settle: settle, Answered: s.showMain, Log: opts.Log,
+			HistoryFile: history, Interrupt: interrupt, Settle: settle, Answered: s.showMain, Log: opts.Log,
 		})
 	}()
 	if err = runTree(ctx, gonb, stopGrace); err != nil {
@@ -177,19 +179,6 @@ func socketDir(s *session) (dir string, remove func(), err error) {
 		return "", nil, fmt.Errorf("%w: set TMPDIR to a folder with a shorter path than %s", err, filepath.Dir(s.dir))
 	}
 	return dir, func() { _ = os.RemoveAll(dir) }, nil
-}
-
-// historyFile returns the path of the history in the user's state folder.
-func historyFile(env environment) string {
-	state := env.get("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) {
-		home := env.get("HOME")
-		if home == "" {
-			return ""
-		}
-		state = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(state, "gonbatch", "history.jsonl")
 }
 
 func (o Options) resolve() (Options, error) {

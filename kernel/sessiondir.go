@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gonbatch/internal/userdir"
 )
 
 // sessionsFolder is the folder of sessions in the user's cache.
@@ -23,12 +25,8 @@ func sessionParents(env environment) []string {
 			dirs = append(dirs, dir)
 		}
 	}
-	cache := env.get("XDG_CACHE_HOME")
-	if home := env.get("HOME"); !filepath.IsAbs(cache) && home != "" {
-		cache = filepath.Join(home, ".cache")
-	}
-	if filepath.IsAbs(cache) {
-		dirs = append(dirs, filepath.Join(cache, "gonbatch", sessionsFolder))
+	if dir, err := userdir.Cache(env.get, sessionsFolder); err == nil {
+		dirs = append(dirs, dir)
 	}
 	return dirs
 }

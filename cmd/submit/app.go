@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gonbatch/internal/userdir"
 	"gonbatch/submit"
 	"gonbatch/submit/config"
 )
@@ -27,9 +27,7 @@ func newApp() *app {
 		Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Now: time.Now,
 		Runner: submit.ExecRunner{Env: submit.CleanEnviron(os.Environ())}, CommandLine: os.Args,
 	}}
-	if dir, err := os.UserConfigDir(); err == nil {
-		a.userConfigDir = filepath.Join(dir, "gonbatch")
-	}
+	a.userConfigDir, _ = userdir.Config(a.Getenv) // The user may have none.
 	return a
 }
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"gonbatch/internal/fetch"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/userdir"
 )
 
 // Off is the value of the variable that turns the cache off.
@@ -18,7 +18,7 @@ func Place(getenv func(string) string) (dir string, err error) {
 	case dir == Off:
 		return "", nil
 	case dir == "":
-		return fetch.CacheDir(getenv, "compile-cache")
+		return userdir.Cache(getenv, "compile-cache")
 	case !filepath.IsAbs(dir):
 		return "", fmt.Errorf("%s=%q: give the absolute path of a folder, or %s", rundir.EnvCompileCache, dir, Off)
 	default:

@@ -37,6 +37,7 @@ import (
 
 	"gonbatch/internal/fetch"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/userdir"
 )
 
 // The platforms that have a plugin.
@@ -67,7 +68,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Dir != "" {
 		return o, nil
 	}
-	dir, err := fetch.CacheDir(o.Getenv, "plugins")
+	dir, err := userdir.Cache(o.Getenv, "plugins")
 	o.Dir = dir
 	return o, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"gonbatch"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/userdir"
 )
 
 // Options say where the source comes from and where it goes. The zero value means the embedded
@@ -34,20 +35,21 @@ const (
 // cache; later calls find it. Concurrent calls, also from several processes, are safe: the folder
 // appears complete or not at all.
 func Dir(ctx context.Context, opt Options) (string, error) {
-	if opt.Getenv != nil {
-		if dir := opt.Getenv(rundir.EnvSource); dir != "" {
-			return checkout(dir)
-		}
+	if opt.Getenv == nil {
+		opt.Getenv = func(string) string { return "" }
+	}
+	if dir := opt.Getenv(rundir.EnvSource); dir != "" {
+		return checkout(dir)
 	}
 	if opt.Library == nil {
 		opt.Library = gonbatch.Library
 	}
 	if opt.CacheDir == "" {
-		cache, err := os.UserCacheDir()
+		cache, err := userdir.Cache(opt.Getenv)
 		if err != nil {
-			return "", fmt.Errorf("gonbatch's source: no cache folder: %w; set HOME or XDG_CACHE_HOME", err)
+			return "", fmt.Errorf("gonbatch's source: %w", err)
 		}
-		opt.CacheDir = filepath.Join(cache, "gonbatch")
+		opt.CacheDir = cache
 	}
 	hash, err := Hash(opt.Library)
 	if err != nil {

@@ -16,10 +16,9 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Options configure a build. The zero value uses the go command on PATH and the user's cache.
+// Options configure a build.
 type Options struct {
-	// CacheDir is the folder where programs are kept; empty is gonbatch's folder in the user's
-	// cache.
+	// CacheDir is the folder where programs are kept.
 	CacheDir string
 	// Go is the go command; empty is "go".
 	Go string
@@ -49,10 +48,6 @@ const lockRetry = 50 * time.Millisecond
 // programs of an earlier call. Mistakes in cells are an *Error. Concurrent builds are safe, even of
 // the same notebook by several processes.
 func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options) (*Result, error) {
-	cacheDir, err := opt.cacheDir()
-	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", m.Notebook, err)
-	}
 	tools, err := findToolchain(ctx, moduleDir, opt)
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w", m.Notebook, err)
@@ -63,7 +58,7 @@ func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 	}
 	result := &Result{
 		Programs: map[string]string{}, Hash: hash, GoVersion: tools.env["GOVERSION"],
-		Dir: filepath.Join(cacheDir, "build", hash[:32]),
+		Dir: filepath.Join(opt.CacheDir, "build", hash[:32]),
 	}
 	for _, cell := range m.Programs() {
 		result.Programs[cell.Name] = filepath.Join(result.Dir, cell.Name)
@@ -76,18 +71,6 @@ func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 		return nil, err
 	}
 	return result, nil
-}
-
-// cacheDir returns the folder where results are kept.
-func (o Options) cacheDir() (string, error) {
-	if o.CacheDir != "" {
-		return o.CacheDir, nil
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("no cache folder: %w; set HOME or XDG_CACHE_HOME", err)
-	}
-	return filepath.Join(cache, "gonbatch"), nil
 }
 
 // compileLocked compiles under a lock, unless another process has just done so.

@@ -18,10 +18,6 @@ import (
 // linking, and returns go vet's findings in the cells. Mistakes in cells are an *Error. Findings of
 // an earlier call for the same programs are reused.
 func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options) ([]Problem, error) {
-	cacheDir, err := opt.cacheDir()
-	if err != nil {
-		return nil, fmt.Errorf("check %s: %w", m.Notebook, err)
-	}
 	tools, err := findToolchain(ctx, moduleDir, opt)
 	if err != nil {
 		return nil, fmt.Errorf("check %s: %w", m.Notebook, err)
@@ -30,7 +26,7 @@ func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 	if err != nil {
 		return nil, fmt.Errorf("check %s: %w", m.Notebook, err)
 	}
-	known := filepath.Join(cacheDir, "check", hash[:32]+".json")
+	known := filepath.Join(opt.CacheDir, "check", hash[:32]+".json")
 	if problems, ok := readProblems(known); ok {
 		return problems, nil
 	}

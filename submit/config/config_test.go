@@ -63,10 +63,6 @@ func load(t *testing.T, user, project string, environ, args []string) (options, 
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	for _, variable := range environ {
-		name, value, _ := strings.Cut(variable, "=")
-		t.Setenv(name, value)
-	}
 	c, err := Load(fs, Places{Start: start, UserDir: userDir, Environ: environ})
 	return o, c, root, err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
 )
 
 // envPrefix begins the names of environment variables that set a flag.
@@ -16,11 +17,10 @@ func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// checkEnviron checks the SUBMIT_* variables before viper reads them. A value of the wrong type is
-// an error, and so is a name that is one letter away from an option's. A name with more wrong
-// letters gets only a warning, because other programs have SUBMIT_* variables too. An empty
-// variable sets nothing.
-func checkEnviron(flags *pflag.FlagSet, places Places) (warnings []string, err error) {
+// readEnviron gives viper the SUBMIT_* variables. A value of the wrong type is an error, and so is
+// a name that is one letter away from an option's. A name with more wrong letters gets only a
+// warning, because other programs have SUBMIT_* variables too. An empty variable sets nothing.
+func readEnviron(v *viper.Viper, flags *pflag.FlagSet, places Places) (warnings []string, err error) {
 	byEnv := map[string]*pflag.Flag{}
 	for _, f := range settable(flags) {
 		byEnv[envName(f.Name)] = f
@@ -34,6 +34,7 @@ func checkEnviron(flags *pflag.FlagSet, places Places) (warnings []string, err e
 			if err := check(flag, value); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
+			v.Set(flag.Name, value)
 			continue
 		}
 		if places.Some {

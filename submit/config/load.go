@@ -64,7 +64,7 @@ func (c *Config) Given() map[string]any {
 const Default = "default"
 
 // Load sets the flags that the command line left out, and returns all settings with their origins.
-// Viper reads the files and the environment, and decides which of them wins.
+// Viper holds the entries of the files and the environment, and decides which of them wins.
 func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
 	found, err := findFiles(places)
 	if err != nil {
@@ -80,10 +80,7 @@ func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
 			return nil, errors.Unwrap(err) // The decoder's error says more than viper's.
 		}
 	}
-	v.SetEnvPrefix(strings.TrimSuffix(envPrefix, "_"))
-	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
-	v.AutomaticEnv()
-	warnings, err := checkEnviron(flags, places)
+	warnings, err := readEnviron(v, flags, places)
 	if err != nil {
 		return nil, err
 	}

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"gonbatch/internal/fetch"
 	"gonbatch/internal/forecast"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/userdir"
 	"gonbatch/submit"
 	"gonbatch/submit/report"
 )
@@ -21,7 +21,7 @@ type Known struct{ Dir string }
 
 // KnownTo returns the forecasts in the user's cache folder.
 func KnownTo(shell submit.Shell) (Known, error) {
-	dir, err := fetch.CacheDir(shell.Getenv, "forecasts")
+	dir, err := userdir.Cache(shell.Getenv, "forecasts")
 	return Known{Dir: dir}, err
 }
 

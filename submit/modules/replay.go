@@ -20,6 +20,7 @@ import (
 
 	"gonbatch/internal/gomodule"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/userdir"
 	"gonbatch/submit/export"
 	"gonbatch/submit/export/gomod"
 )
@@ -163,7 +164,7 @@ func (r *resolver) kernelEnviron(command *export.ModuleCommand) []string {
 	}
 	dir := command.Dir
 	if rest, ok := strings.CutPrefix(dir, "~"); ok {
-		home, _ := os.UserHomeDir() // The command fails without one.
+		home, _ := userdir.Home(func(name string) string { return expand.ListEnviron(r.Env...).Get(name).String() }) // The command fails without one.
 		dir = filepath.Join(home, rest)
 	}
 	return append(environ, tmpDirVariable+"="+r.dir, rundir.EnvNotebookDir+"="+dir)

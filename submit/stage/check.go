@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gonbatch/internal/userdir"
 	"gonbatch/submit"
 	"gonbatch/submit/build"
 	"gonbatch/submit/export"
@@ -26,8 +27,12 @@ func (n Notebook) Check(ctx context.Context, shell submit.Shell, job submit.JobS
 	if module, err = n.resolve(ctx, shell, module); err != nil {
 		return check.Refused(err), err
 	}
+	cache, err := userdir.Cache(shell.Getenv)
+	if err != nil {
+		return check.Refused(err), err
+	}
 	err = inModule(module, func(dir string) error {
-		problems, err := build.Check(ctx, dir, module, build.Options{Env: shell.Environ})
+		problems, err := build.Check(ctx, dir, module, build.Options{CacheDir: cache, Env: shell.Environ})
 		check.Vet = texts(problems)
 		return err
 	})

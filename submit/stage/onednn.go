@@ -14,7 +14,6 @@ import (
 	"gonbatch/internal/sharedlib"
 	"gonbatch/submit"
 	"gonbatch/submit/loader"
-	"gonbatch/submit/store"
 )
 
 // oneDNNName is the name by which the programs look for the library themselves.
@@ -109,5 +108,5 @@ func (p Prepared) stageOneDNN(dir rundir.Dir) error {
 	case len(needs) > 0:
 		return os.Symlink(p.oneDNN, dir.OneDNN())
 	}
-	return store.Of(dir).Link(p.oneDNN, dir.OneDNN())
+	return p.store(dir.Root()).Link(p.oneDNN, dir.OneDNN())
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/userdir"
 	"gonbatch/submit"
 	"gonbatch/submit/build"
 	"gonbatch/submit/export"
@@ -22,6 +23,8 @@ type Prepared struct {
 	// PluginDir is the folder of an XLA plugin that is used in place; "" if it is staged.
 	PluginDir string
 
+	// cache is the user's cache folder, with programs and the hashes of files.
+	cache string
 	build *build.Result
 	// plugin is the folder from which the XLA plugin is staged; "" if it is used in place.
 	plugin string
@@ -37,8 +40,11 @@ func Prepare(ctx context.Context, shell submit.Shell, n Notebook, module *export
 	if err != nil {
 		return p, err
 	}
+	if p.cache, err = userdir.Cache(shell.Getenv); err != nil {
+		return p, err
+	}
 	err = inModule(module, func(dir string) (err error) {
-		p.build, err = build.Build(ctx, dir, module, build.Options{Env: shell.Environ})
+		p.build, err = build.Build(ctx, dir, module, build.Options{CacheDir: p.cache, Env: shell.Environ})
 		return err
 	})
 	if err != nil {

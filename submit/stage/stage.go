@@ -19,7 +19,7 @@ import (
 // Stage creates the draft of a new run directory in root. If anything fails, it leaves nothing
 // behind. It also removes what killed commands have left there.
 func (p Prepared) Stage(ctx context.Context, shell submit.Shell, root, name string) (*rundir.Draft, error) {
-	shell.WarnUnlessForbidden(errors.Join(rundir.SweepDrafts(root, shell.Now()), store.In(root).Clean(shell.Now())))
+	shell.WarnUnlessForbidden(errors.Join(rundir.SweepDrafts(root, shell.Now()), p.store(root).Clean(shell.Now())))
 	draft, err := rundir.NewDraft(ctx, root, name, shell.Now())
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func WithRoom(shell submit.Shell, root string, fill func() error) error {
 	if err != nil {
 		return fmt.Errorf("run root %q: %w", root, err)
 	}
-	shared := store.In(root)
+	shared := store.In(root, "") // It links nothing.
 	err = fill()
 	if store.IsFull(err) && shared.MakeRoom(shell.Now()) {
 		err = fill()
@@ -66,6 +66,9 @@ func WithRoom(shell submit.Shell, root string, fill func() error) error {
 	}
 	return err
 }
+
+// store returns the store of a run root.
+func (p Prepared) store(root string) store.Store { return store.In(root, p.cache) }
 
 // stagePrograms puts the programs and the scripts of the cells into the run directory.
 func (p Prepared) stagePrograms(dir rundir.Dir) error {
@@ -78,7 +81,7 @@ func (p Prepared) stagePrograms(dir rundir.Dir) error {
 		if cell.Shell {
 			continue
 		}
-		if err := store.Of(dir).Link(p.build.Programs[cell.Name], dir.Program(cell.Name)); err != nil {
+		if err := p.store(dir.Root()).Link(p.build.Programs[cell.Name], dir.Program(cell.Name)); err != nil {
 			return err
 		}
 	}
@@ -91,7 +94,7 @@ func (p Prepared) stageRecorder(dir rundir.Dir) error {
 	if err != nil {
 		return err
 	}
-	return store.Of(dir).Link(self, dir.Submit())
+	return p.store(dir.Root()).Link(self, dir.Submit())
 }
 
 // stageNotebook writes executed.ipynb in its state before the run.
@@ -117,7 +120,7 @@ func (p Prepared) stagePlugin(dir rundir.Dir) error {
 		return nil
 	}
 	name := plugin.FileName(plugin.CPU)
-	return store.Of(dir).Link(filepath.Join(p.plugin, name), filepath.Join(dir.Plugins(), name))
+	return p.store(dir.Root()).Link(filepath.Join(p.plugin, name), filepath.Join(dir.Plugins(), name))
 }
 
 // stageKept gives the run the values that the session's %keep has kept.

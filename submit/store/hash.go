@@ -32,15 +32,6 @@ func HashesIn(folder string) *Hashes {
 	return h
 }
 
-// UserHashes returns the hashes that the user's submissions share.
-func UserHashes() (*Hashes, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, err
-	}
-	return HashesIn(filepath.Join(cache, "gonbatch")), nil
-}
-
 // Of returns the hash of the file at path. It opens the file to get its size and time, because only
 // then does NFS ask the server and see what another node has written.
 func (h *Hashes) Of(path string) (string, error) {

@@ -3,7 +3,7 @@
 // which has each file once, named by its content. The package also caches the hashes of unchanged
 // files.
 //
-//	err := store.Of(dir).Link(program, dir.Program("train"))
+//	err := store.In(dir.Root(), cache).Link(program, dir.Program("train"))
 package store
 
 import (
@@ -22,13 +22,10 @@ import (
 // by its content. The files are read-only, because a write would change all of these runs. The
 // store is for files that cannot be linked directly: those on another file system, or another
 // user's. Several processes may use it concurrently.
-type Store struct{ folder string }
+type Store struct{ folder, cache string }
 
-// Of returns the store beside a run directory.
-func Of(dir rundir.Dir) Store { return In(dir.Root()) }
-
-// In returns the store of a run root.
-func In(root string) Store { return Store{rundir.Store(root, os.Geteuid())} }
+// In returns the store of a run root. cache is the folder with the hashes of files.
+func In(root, cache string) Store { return Store{rundir.Store(root, os.Geteuid()), cache} }
 
 const (
 	// storedSize is the minimum size of shared files; copying smaller ones costs no more.
@@ -75,10 +72,7 @@ func (s Store) Link(from, to string) error {
 
 // provide returns the path of a file's copy in the store, which it creates if necessary.
 func (s Store) provide(path string, info fs.FileInfo) (entry string, err error) {
-	known, err := UserHashes()
-	if err != nil {
-		return "", err
-	}
+	known := HashesIn(s.cache)
 	hash, err := known.Of(path)
 	if err != nil {
 		return "", err

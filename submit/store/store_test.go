@@ -42,7 +42,7 @@ func inode(t *testing.T, path string) (number uint64, links int) {
 // TestStoreShares: however many runs on another file system need a file, even concurrently, it is
 // there once; the runs fit into a file system without room for two copies.
 func TestStoreShares(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	cache := t.TempDir()
 	root := filepath.Join(t.TempDir(), "runs")
 	tmpfs.Mount(t, root, "size=40m")
 	program, other := bigFile(t, 1, 0o755), bigFile(t, 2, 0o644)
@@ -55,11 +55,11 @@ func TestStoreShares(t *testing.T) {
 				t.Error(err)
 			}
 			for name, from := range map[string]string{"program": program, "other": other} {
-				if err := Of(dir).Link(from, filepath.Join(dir.Path(), name)); err != nil {
+				if err := In(dir.Root(), cache).Link(from, filepath.Join(dir.Path(), name)); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := Of(dir).Clean(time.Now()); err != nil {
+			if err := In(dir.Root(), cache).Clean(time.Now()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -86,10 +86,10 @@ func TestStoreShares(t *testing.T) {
 // TestStoreIsCleaned: a file that no run has any longer is removed after a day, and a later run
 // adds it again.
 func TestStoreIsCleaned(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	cache := t.TempDir()
 	root := filepath.Join(t.TempDir(), "runs")
 	tmpfs.Mount(t, root, "size=40m")
-	file, s := bigFile(t, 1, 0o755), Store{filepath.Join(root, ".store")}
+	file, s := bigFile(t, 1, 0o755), Store{filepath.Join(root, ".store"), cache}
 	entries := func() int {
 		list, err := os.ReadDir(s.folder)
 		if err != nil {
@@ -127,10 +127,10 @@ func TestStoreIsCleaned(t *testing.T) {
 
 // TestStoreReplacesADamagedFile: no run gets a damaged file.
 func TestStoreReplacesADamagedFile(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	cache := t.TempDir()
 	root := filepath.Join(t.TempDir(), "runs")
 	tmpfs.Mount(t, root, "size=40m")
-	file, s := bigFile(t, 1, 0o755), Store{filepath.Join(root, ".store")}
+	file, s := bigFile(t, 1, 0o755), Store{filepath.Join(root, ".store"), cache}
 	if err := s.Link(file, filepath.Join(root, "one")); err != nil {
 		t.Fatal(err)
 	}
@@ -155,10 +155,10 @@ func TestStoreReplacesADamagedFile(t *testing.T) {
 // TestStoreChecksItsFiles: no run gets a file that something has written into, even if its size is
 // right.
 func TestStoreChecksItsFiles(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	cache := t.TempDir()
 	root := filepath.Join(t.TempDir(), "runs")
 	tmpfs.Mount(t, root, "size=40m")
-	file, s := bigFile(t, 1, 0o755), Store{filepath.Join(root, ".store")}
+	file, s := bigFile(t, 1, 0o755), Store{filepath.Join(root, ".store"), cache}
 	one, two := filepath.Join(root, "one"), filepath.Join(root, "two")
 	if err := s.Link(file, one); err != nil {
 		t.Fatal(err)
@@ -185,10 +185,10 @@ func TestStoreChecksItsFiles(t *testing.T) {
 // TestStoreMakesRoom: on a full disk, files that no run has are removed at once, and the others
 // stay.
 func TestStoreMakesRoom(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	cache := t.TempDir()
 	root := filepath.Join(t.TempDir(), "runs")
 	tmpfs.Mount(t, root, "size=40m")
-	s := Store{filepath.Join(root, ".store")}
+	s := Store{filepath.Join(root, ".store"), cache}
 	for i := range 2 {
 		if err := s.Link(bigFile(t, byte(i), 0o755), filepath.Join(root, fmt.Sprint(i))); err != nil {
 			t.Fatal(err)

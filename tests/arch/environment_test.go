@@ -51,6 +51,13 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// environmentReaders are the functions that read the environment, also to find a folder, for which
+// there is userdir, and viper's.
+var environmentReaders = map[string][]string{
+	"os": {"Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserCacheDir", "UserConfigDir", "UserHomeDir"},
+	"":   {"AutomaticEnv", "BindEnv", "MustBindEnv"},
+}
+
 // environmentCalls returns the positions in a file that read the environment.
 func environmentCalls(t *testing.T, name string) (positions []string) {
 	t.Helper()
@@ -62,7 +69,7 @@ func environmentCalls(t *testing.T, name string) (positions []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if f, ok := n.(*ast.SelectorExpr); ok {
 			pkg, ok := f.X.(*ast.Ident)
-			if ok && pkg.Name == "os" && slices.Contains([]string{"Getenv", "LookupEnv", "Environ", "ExpandEnv"}, f.Sel.Name) {
+			if ok && slices.Contains(environmentReaders[pkg.Name], f.Sel.Name) || slices.Contains(environmentReaders[""], f.Sel.Name) {
 				positions = append(positions, strings.TrimPrefix(files.Position(n.Pos()).String(), sourceRoot(t)+"/"))
 			}
 		}
