@@ -10,6 +10,7 @@ import (
 
 	"gonbatch/distributed/affinity"
 	"gonbatch/internal/cluster"
+	"gonbatch/internal/rundir"
 )
 
 // cpus are the CPUs that a rank computes on. If they are not bound, only the length of list counts.
@@ -95,9 +96,7 @@ func ranksOnSameCPUs(rank int, peers communicator, allowed []int) ([]int, error)
 // containers can share a host name.
 func placeHash(allowed []int) []byte {
 	hash := fnv.New64a()
-	bootID, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	hash.Write(bootID)
-	hash.Write([]byte(hostname()))
-	hash.Write([]byte(affinity.Format(allowed)))
+	process, _ := rundir.ThisProcess() // Without /proc, the host's name must do.
+	hash.Write([]byte(process.Boot + process.Host + affinity.Format(allowed)))
 	return binary.LittleEndian.AppendUint64(nil, hash.Sum64())
 }

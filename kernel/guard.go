@@ -7,13 +7,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/prometheus/procfs"
-
+	"gonbatch/internal/cluster"
+	"gonbatch/internal/proc"
 	"gonbatch/internal/rundir"
 )
 
@@ -69,13 +68,8 @@ func guard(in io.Reader, sessionDir string, environ []string) error {
 // killMarked kills the processes that have the mark in their environment and the same job, and
 // returns their number.
 func killMarked(mark, job string) (killed int) {
-	processes, _ := procfs.AllProcs() // Without /proc there are none.
-	for _, p := range processes {
-		env, err := p.Environ()
-		if err != nil || p.PID == os.Getpid() || !slices.Contains(env, mark) || jobID(env) != job {
-			continue // Another job's or user's, or it has just ended.
-		}
-		if syscall.Kill(p.PID, syscall.SIGKILL) == nil {
+	for pid, environ := range proc.With(mark) {
+		if jobID(environ) == job && syscall.Kill(pid, syscall.SIGKILL) == nil {
 			killed++
 		}
 	}
@@ -83,13 +77,4 @@ func killMarked(mark, job string) (killed int) {
 }
 
 // jobID returns the id of the scheduler's job that a process belongs to; "" if there is none.
-func jobID(env []string) string {
-	for _, name := range []string{"SLURM_JOB_ID=", "PBS_JOBID="} {
-		for _, variable := range env {
-			if id, ok := strings.CutPrefix(variable, name); ok {
-				return id
-			}
-		}
-	}
-	return ""
-}
+func jobID(environ environment) string { return cluster.JobID(environ.get) }

@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/proc"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
@@ -322,17 +322,8 @@ type process struct {
 // processesWith lists the processes that have the given NAME=value in their environment.
 func processesWith(variable string) []process {
 	var found []process
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, file := range files {
-		env, err := os.ReadFile(file)
-		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"), variable) {
-			continue
-		}
-		dir := filepath.Dir(file)
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		name, _ := os.ReadFile(filepath.Join(dir, "comm"))
-		commandLine, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		found = append(found, process{pid, strings.TrimSpace(string(name)), string(commandLine)})
+	for pid := range proc.With(variable) {
+		found = append(found, process{pid, proc.Name(pid), proc.Words(pid)})
 	}
 	return found
 }

@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gonbatch/internal/proc"
 )
 
 // pipeTime is how long the command's output is read after its end, if a process that it has left
@@ -70,11 +71,11 @@ func stop(ctx context.Context, p *os.Process, grace time.Duration, ended <-chan 
 
 // killOrphans kills the children that this process did not have before, and then their children,
 // which become children of this process in turn.
-func killOrphans(before map[int]bool) {
+func killOrphans(before []int) {
 	for {
 		killed := 0
-		for pid := range children() {
-			if before[pid] {
+		for _, pid := range children() {
+			if slices.Contains(before, pid) {
 				continue
 			}
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -87,34 +88,13 @@ func killOrphans(before map[int]bool) {
 	}
 }
 
-// children returns the child processes of this process, of all its threads.
-func children() map[int]bool { return childrenOf("self") }
-
-// childrenOf returns the children of a process, given by its name in /proc.
-func childrenOf(process string) map[int]bool {
-	pids := map[int]bool{}
-	files, _ := filepath.Glob("/proc/" + process + "/task/*/children")
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		for _, field := range strings.Fields(string(text)) {
-			if pid, err := strconv.Atoi(field); err == nil {
-				pids[pid] = true
-			}
-		}
-	}
-	return pids
-}
+// children returns the child processes of this process.
+func children() []int { return proc.Children(os.Getpid()) }
 
 // workDir returns the folder in which cells run: GoNB's working folder.
 func (s *session) workDir() string {
-	for pid := range children() {
-		if nameOf(pid) != "gonb" {
-			continue
-		}
-		if dir, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd"); err == nil {
+	for _, pid := range gonbs() {
+		if dir := proc.Dir(pid); dir != "" {
 			return dir
 		}
 	}
@@ -147,8 +127,8 @@ type interruption struct {
 // is already ending is not interrupted twice, nor is what it starts for that.
 func interrupt() (again func()) {
 	i := &interruption{reached: map[int]string{}}
-	for pid := range children() {
-		if !hasWords(strconv.Itoa(pid), besides) {
+	for _, pid := range children() {
+		if !hasWords(pid, besides) {
 			i.tree(pid)
 		}
 	}
@@ -160,7 +140,7 @@ func (i *interruption) again() {
 	fresh := false
 	for pid := range startedBy(parents) {
 		before, reached := i.reached[pid]
-		switch now := commandLine(strconv.Itoa(pid)); {
+		switch now := proc.Words(pid); {
 		case now == "": // It has ended.
 		case !reached || now != before:
 			fresh = true
@@ -177,25 +157,21 @@ func (i *interruption) again() {
 	}
 }
 
-func (i *interruption) below(process string) {
-	for pid := range childrenOf(process) {
-		i.tree(pid)
-	}
-}
-
 func (i *interruption) tree(pid int) {
-	if name := nameOf(pid); name == "" || name == "gopls" {
+	if name := proc.Name(pid); name == "" || name == "gopls" {
 		return
 	}
-	i.below(strconv.Itoa(pid))
-	i.reached[pid] = commandLine(strconv.Itoa(pid)) // Before the signal: better twice than never.
+	for _, child := range proc.Children(pid) {
+		i.tree(child)
+	}
+	i.reached[pid] = proc.Words(pid) // Before the signal: better twice than never.
 	_ = syscall.Kill(pid, syscall.SIGINT)
 }
 
 // gonbs returns the GoNB processes that this process has started.
 func gonbs() (pids []int) {
-	for pid := range childrenOf("self") {
-		if nameOf(pid) == "gonb" {
+	for _, pid := range children() {
+		if proc.Name(pid) == "gonb" {
 			pids = append(pids, pid)
 		}
 	}
@@ -207,7 +183,7 @@ func gonbs() (pids []int) {
 func startedBy(parents []int) map[int]bool {
 	started := map[int]bool{}
 	for _, parent := range parents {
-		for pid := range childrenOf(strconv.Itoa(parent)) {
+		for _, pid := range proc.Children(parent) {
 			started[pid] = true
 			addWrapped(started, pid)
 		}
@@ -217,14 +193,13 @@ func startedBy(parents []int) map[int]bool {
 
 // addWrapped adds the wrappers among pid and its descendants, and the children of each.
 func addWrapped(found map[int]bool, pid int) {
-	name := strconv.Itoa(pid)
-	wraps := isWrapper(name)
+	wraps := isWrapper(pid)
 	found[pid] = found[pid] || wraps
-	for child := range childrenOf(name) {
+	for _, child := range proc.Children(pid) {
 		if wraps {
 			found[child] = true
 		}
-		if !wraps || isWrapper(strconv.Itoa(child)) {
+		if !wraps || isWrapper(child) {
 			addWrapped(found, child)
 		}
 	}
@@ -234,32 +209,16 @@ func addWrapped(found map[int]bool, pid int) {
 // an interrupt: `kernel stream`, and the script that starts ranks.
 var wrappers = []string{"\x00kernel\x00stream\x00--\x00", ranksProgram + "\x00"}
 
-func isWrapper(process string) bool { return hasWords(process, wrappers) }
+func isWrapper(pid int) bool { return hasWords(pid, wrappers) }
 
 // besides are words in the command lines of what the kernel runs beside the cells, for the cards of
 // jobs: submit status, and submit cancel when the user presses the button.
 var besides = []string{"\x00status\x00--json\x00", "\x00cancel\x00"}
 
 // hasWords reports whether a process's command line has any of the words.
-func hasWords(process string, words []string) bool {
-	line := commandLine(process)
+func hasWords(pid int, words []string) bool {
+	line := proc.Words(pid)
 	return slices.ContainsFunc(words, func(words string) bool { return strings.Contains(line, words) })
-}
-
-// commandLine returns the command line of a process, with a zero byte after each word; "" if it has
-// ended.
-func commandLine(process string) string {
-	line, _ := os.ReadFile("/proc/" + process + "/cmdline") // The process may be gone.
-	return string(line)
-}
-
-// nameOf returns the name of a process's program; "" if the process is gone.
-func nameOf(pid int) string {
-	comm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(comm))
 }
 
 // Times for GoNB to notice a signal: at most settleTime until the system has delivered it, and
@@ -277,33 +236,25 @@ func settle() {
 	time.Sleep(settlePause)
 }
 
-// interruptBit is SIGINT's bit in the sets of signals in /proc.
-const interruptBit = 1 << (syscall.SIGINT - 1)
-
 // interruptPending reports whether a process has been sent SIGINT and has not noticed it yet.
 func interruptPending(pid int) bool {
-	pending, _ := signalSet(pid, "ShdPnd")
-	return pending&interruptBit != 0
+	pending, _ := proc.SignalSet(pid, "ShdPnd")
+	return pending.Has(syscall.SIGINT)
 }
 
 // endsOfInterrupt reports whether SIGINT ends a process at once: it neither catches nor ignores it.
 func endsOfInterrupt(pid int) bool {
 	for _, name := range []string{"SigCgt", "SigIgn", "SigBlk"} {
-		if set, ok := signalSet(pid, name); !ok || set&interruptBit != 0 {
+		if set, ok := proc.SignalSet(pid, name); !ok || set.Has(syscall.SIGINT) {
 			return false
 		}
 	}
 	return true
 }
 
-// signalSet reads a set of signals of a process (proc_pid_status(5)).
-func signalSet(pid int, name string) (set uint64, ok bool) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		return 0, false
-	}
-	_, rest, _ := strings.Cut(string(text), "\n"+name+":\t")
-	digits, _, _ := strings.Cut(rest, "\n")
-	set, err = strconv.ParseUint(digits, 16, 64)
-	return set, err == nil
+// waitsForInput reports whether a descendant of this process is reading its standard input, and
+// that is the pipe.
+func waitsForInput(pipe string) bool {
+	pipe, err := filepath.EvalSymlinks(pipe)
+	return err == nil && slices.ContainsFunc(proc.Below(os.Getpid()), func(pid int) bool { return proc.ReadsFrom(pid, pipe) })
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -67,15 +68,13 @@ func Pin(cpus []int) error {
 }
 
 func threads() ([]int, error) {
-	entries, err := os.ReadDir("/proc/self/task")
+	threads, err := procfs.AllThreads(os.Getpid())
 	if err != nil {
 		return nil, fmt.Errorf("affinity: list the threads of this process: %w", err)
 	}
 	var tids []int
-	for _, entry := range entries {
-		if tid, err := strconv.Atoi(entry.Name()); err == nil {
-			tids = append(tids, tid)
-		}
+	for _, thread := range threads {
+		tids = append(tids, thread.PID)
 	}
 	return tids, nil
 }

@@ -3,18 +3,19 @@ package network
 import (
 	"net"
 	"os"
-	"strings"
+
+	"gonbatch/internal/rundir"
 )
 
 // Here identifies this machine's loopback address: processes with the same text can reach one
 // another through it. If the loopback is down, the text is unique.
 func Here() string {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	process, _ := rundir.ThisProcess() // Without /proc, its boot is unknown.
 	space, _ := os.Readlink("/proc/self/ns/net")
-	if len(boot) == 0 || space == "" || !loopbackUp() {
+	if process.Boot == "" || space == "" || !loopbackUp() {
 		return string(NewKey())
 	}
-	return strings.TrimSpace(string(boot)) + " " + space
+	return process.Boot + " " + space
 }
 
 func loopbackUp() bool {

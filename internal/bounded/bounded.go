@@ -14,12 +14,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/prometheus/procfs"
+	"gonbatch/internal/proc"
 )
 
 // Limit is how long a command may take, its forgotten processes included. It is generous: a busy
@@ -94,10 +93,8 @@ func end(mark string) int {
 
 // signal sends a signal to all processes with the mark and returns their number.
 func signal(mark string, s syscall.Signal) (sent int) {
-	processes, _ := procfs.AllProcs() // Without /proc there are none.
-	for _, p := range processes {
-		env, err := p.Environ()
-		if err == nil && slices.Contains(env, mark) && syscall.Kill(p.PID, s) == nil {
+	for pid := range proc.With(mark) {
+		if syscall.Kill(pid, s) == nil {
 			sent++
 		}
 	}

@@ -7,7 +7,8 @@ import (
 
 // batchSystem describes a batch system by the prefixes of its variables.
 type batchSystem struct {
-	name string
+	// name is the system's name, and id the variable with the id of a job.
+	name, id string
 	// job are the prefixes of the variables that it sets for a job and its ranks, and options those
 	// of the variables that set its commands' options.
 	job, options []string
@@ -18,11 +19,21 @@ type batchSystem struct {
 
 var batchSystems = []batchSystem{
 	{
-		name: "SLURM", job: []string{"SLURM_", "SLURMD_", "SBATCH_", "SRUN_"},
+		name: "SLURM", id: "SLURM_JOB_ID", job: []string{"SLURM_", "SLURMD_", "SBATCH_", "SRUN_"},
 		options: []string{"SALLOC_", "SACCT_", "SCANCEL_", "SCONTROL_", "SINFO_", "SQUEUE_", "SPRIO_", "SSTAT_"},
 		reach:   []string{"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT", "SLURM_SACK_", "SLURM_ROOT", "SLURM_HOME", "SLURM_PREFIX"},
 	},
-	{name: "PBS", job: []string{"PBS_"}, reach: []string{"PBS_CONF_FILE", "PBS_DEFAULT", "PBS_EXEC", "PBS_HOME", "PBS_SERVER"}},
+	{name: "PBS", id: "PBS_JOBID", job: []string{"PBS_"}, reach: []string{"PBS_CONF_FILE", "PBS_DEFAULT", "PBS_EXEC", "PBS_HOME", "PBS_SERVER"}},
+}
+
+// JobID returns the id of the batch system's job that a process belongs to; "" if there is none.
+func JobID(getenv func(string) string) string {
+	for _, b := range batchSystems {
+		if id := getenv(b.id); id != "" {
+			return id
+		}
+	}
+	return ""
 }
 
 // Outside returns an environment for the commands of batch systems and of MPI: environ without the

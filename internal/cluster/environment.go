@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -58,7 +57,7 @@ func Detect(getenv func(string) string) (Environment, error) {
 			break
 		}
 	}
-	env.JobID = cmp.Or(getenv("SLURM_JOB_ID"), getenv("PBS_JOBID"))
+	env.JobID = JobID(getenv)
 	if r.err != nil {
 		return Environment{}, r.err
 	}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -53,29 +52,6 @@ func TestProcessGone(t *testing.T) {
 	}
 	if here.PID != os.Getpid() {
 		t.Errorf("PID = %d, want %d", here.PID, os.Getpid())
-	}
-}
-
-// TestPrograms: a run's processes are found by its directory, as long as they run.
-func TestPrograms(t *testing.T) {
-	dir := At(t.TempDir())
-	cmd := exec.Command("sleep", "60")
-	cmd.Env = append(os.Environ(), EnvDir+"="+dir.Path())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if pids, err := Programs(dir); err != nil || !slices.Equal(pids, []int{cmd.Process.Pid}) {
-		t.Errorf("%d, %v; want %d", pids, err, cmd.Process.Pid)
-	}
-	if pids, err := Programs(At(dir.Path() + "x")); err != nil || len(pids) > 0 {
-		t.Errorf("another run has %d, %v", pids, err)
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // It was killed.
-	if pids, err := Programs(dir); err != nil || len(pids) > 0 {
-		t.Errorf("%d, %v after the end", pids, err)
 	}
 }
 

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
+	"slices"
 	"time"
 
+	"gonbatch/internal/proc"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -92,12 +95,12 @@ func (rs *Runs) waitForPrograms(ctx context.Context, r Run) error {
 		return nil
 	}
 	for said := false; ; said = true {
-		programs, err := rundir.Programs(r.Dir)
-		if err != nil || len(programs) == 0 {
-			return err
+		programs := maps.Collect(proc.With(rundir.EnvDir + "=" + r.Dir.Path()))
+		if len(programs) == 0 {
+			return nil
 		}
 		if !said {
-			fmt.Fprintf(rs.Err, "waiting for programs of the run that have not ended (processes %d)\n", programs)
+			fmt.Fprintf(rs.Err, "waiting for programs of the run that have not ended (processes %d)\n", slices.Sorted(maps.Keys(programs)))
 		}
 		if err := sleep(ctx, endPoll); err != nil {
 			return err

@@ -40,7 +40,8 @@ var layers = []layer{
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "kernel/display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/allranks", "internal/fetch", "internal/forecast", "internal/hugepages", "internal/plural", "internal/rundir", "internal/cluster", "internal/sharedlib", "internal/userdir"}},
 	{name: "embedded source", packages: []string{"internal/source"}, mayImport: []string{"internal/rundir", "internal/userdir", root}},
 	{name: "modules", packages: []string{"internal/gomodule"}, mayImport: []string{"internal/embedded"}},
-	{name: "leaves", packages: []string{"internal/allranks", "internal/bounded", "internal/rundir", "internal/cluster", "internal/embedded", "internal/fetch", "internal/forecast", "internal/gocell", "internal/hugepages", "internal/machine", "internal/nbformat", "internal/plural", "internal/sharedlib", "internal/userdir", "internal/yamldoc"}},
+	{name: "commands of tests", packages: []string{"internal/bounded"}, mayImport: []string{"internal/proc"}},
+	{name: "leaves", packages: []string{"internal/allranks", "internal/rundir", "internal/cluster", "internal/embedded", "internal/fetch", "internal/forecast", "internal/gocell", "internal/hugepages", "internal/machine", "internal/nbformat", "internal/plural", "internal/proc", "internal/sharedlib", "internal/userdir", "internal/yamldoc"}},
 	{name: "root", packages: []string{root}},
 }
 

@@ -64,6 +64,22 @@ func TestRankVariables(t *testing.T) {
 	})
 }
 
+// TestProcesses checks that only package proc reads about other processes in /proc, and rundir,
+// which says why.
+func TestProcesses(t *testing.T) {
+	process := regexp.MustCompile(`^/proc/?$|/proc/[%[]|boot_id`)
+	eachFile(t, func(name string) {
+		if filepath.Ext(name) != ".go" || within(name, []string{"internal/proc", home}) != "" {
+			return
+		}
+		for _, literal := range literals(t, name) {
+			if process.MatchString(literal.text) {
+				t.Errorf("%s:%d reads %.60q: use package proc, or rundir.ThisProcess", name, literal.line, literal.text)
+			}
+		}
+	})
+}
+
 // TestRunDirectory checks that only rundir spells out the names of files in a run directory.
 func TestRunDirectory(t *testing.T) {
 	names := runFiles()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/proc"
 	"gonbatch/tests/cluster"
 )
 
@@ -150,14 +151,8 @@ func waitFor(t *testing.T, what string, done func() bool) {
 // processesWith returns the commands of the processes that have NAME=value in their environment.
 func processesWith(variable string) []string {
 	var found []string
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, file := range files {
-		env, err := os.ReadFile(file)
-		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"), variable) {
-			continue
-		}
-		comm, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "comm"))
-		found = append(found, strings.TrimSpace(string(comm)))
+	for pid := range proc.With(variable) {
+		found = append(found, proc.Name(pid))
 	}
 	return found
 }
