@@ -29,10 +29,10 @@ func (c cpus) String() string {
 // bindCPUs makes the process use only the CPUs that it was given.
 //
 // If the launcher binds its ranks, nothing is left to do. Ranks on one node that were given the
-// same CPUs divide them among themselves. If SLURM gave fewer CPUs than this process may use,
-// because the site doesn't bind, only the number of threads is limited: there is no way to know
-// which CPUs are free.
-func bindCPUs(e cluster.Environment, peers communicator, getenv func(string) string) (cpus, error) {
+// same CPUs divide them among themselves. If the scheduler gave fewer CPUs than this process may
+// use, because the site doesn't bind, only the number of threads is limited: there is no way to
+// know which CPUs are free.
+func bindCPUs(e cluster.Environment, peers communicator) (cpus, error) {
 	allowed, err := affinity.Allowed()
 	if err != nil {
 		return cpus{}, err
@@ -41,16 +41,15 @@ func bindCPUs(e cluster.Environment, peers communicator, getenv func(string) str
 	if err != nil {
 		return cpus{}, err
 	}
-	given, _ := strconv.Atoi(getenv("SLURM_CPUS_PER_TASK"))
 	if index := slices.Index(sharing, e.Rank); len(sharing) > 1 {
 		mine := affinity.Divide(allowed, index, len(sharing))
-		if given > 0 && given < len(mine) {
-			mine = mine[:given]
+		if e.CPUs > 0 && e.CPUs < len(mine) {
+			mine = mine[:e.CPUs]
 		}
 		return cpus{mine, true}, use(mine)
 	}
-	if given > 0 && given < len(allowed) {
-		return cpus{list: allowed[:given]}, limitThreads(given)
+	if e.CPUs > 0 && e.CPUs < len(allowed) {
+		return cpus{list: allowed[:e.CPUs]}, limitThreads(e.CPUs)
 	}
 	return cpus{allowed, true}, nil
 }

@@ -90,7 +90,7 @@ func open(ctx context.Context, c Config) (*World, error) {
 		return nil, err
 	}
 	w.openProgress(c.Log)
-	if w.cpus, err = bindCPUs(environment, w.peers, c.Getenv); err != nil {
+	if w.cpus, err = bindCPUs(environment, w.peers); err != nil {
 		return nil, err
 	}
 	if err := w.openDevice(ctx, c, len(w.cpus.list)); err != nil {

@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -206,24 +205,17 @@ func (l *Curves) Image(step int64, name string, img image.Image) error {
 	}
 	var text bytes.Buffer
 	err := png.Encode(&text, img)
-	folder := filepath.Join(l.o.Dir, "images", fileName(name))
+	path := rundir.ImagePath(l.o.Dir, fileName(name), step)
 	if err == nil {
-		err = os.MkdirAll(folder, 0o777)
+		err = os.MkdirAll(filepath.Dir(path), 0o777)
 	}
 	if err == nil {
-		err = rundir.WriteFileAtomic(filepath.Join(folder, "step-"+padded(step)+".png"), text.Bytes(), 0o644)
+		err = rundir.WriteFileAtomic(path, text.Bytes(), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("logger: image %s of step %d: %w", name, step, err)
 	}
 	return nil
-}
-
-// padded returns a step's number with eight digits, so that names sort as numbers.
-func padded(step int64) string {
-	const digits = 8
-	text := strconv.FormatInt(step, 10)
-	return strings.Repeat("0", max(0, digits-len(text))) + text
 }
 
 // Params does nothing.

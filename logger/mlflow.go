@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // MLflowOptions says where to record a run. MLflowFromEnv reads them from MLflow's own variables.
@@ -154,7 +156,7 @@ func (l *MLflow) Image(step int64, name string, img image.Image) error {
 	if err := png.Encode(&text, img); err != nil {
 		return fmt.Errorf("logger: image %s of step %d: %w", name, step, err)
 	}
-	name = path.Join("images", mlflowName(name), fmt.Sprintf("step-%08d.png", step))
+	name = rundir.ImagePath("", mlflowName(name), step) // as in a folder of curves
 	return l.do("record "+name, func() error { return l.server.artifact(name, &text) })
 }
 

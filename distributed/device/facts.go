@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gonbatch/internal/cluster"
 )
 
 // Facts are what a rank knows about GPUs.
@@ -43,19 +45,14 @@ type Facts struct {
 // visibleVariable is CUDA's variable for the visible GPUs.
 const visibleVariable = "CUDA_VISIBLE_DEVICES"
 
-// granted are the variables in which schedulers report what they granted.
-var granted = []string{"SLURM_GPUS_ON_NODE", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"}
-
 // Look returns what this process sees. root is "/", except in tests.
 func Look(root string, lookup func(string) (string, bool)) Facts {
 	var f Facts
 	f.Visible, f.IsSet = lookup(visibleVariable)
-	for _, name := range granted {
-		if value, ok := lookup(name); ok && value != "" && value != "0" {
-			f.Granted = name + "=" + value
-			break
-		}
-	}
+	f.Granted = cluster.GPUs(func(name string) string {
+		value, _ := lookup(name)
+		return value
+	})
 	nodes, _ := filepath.Glob(filepath.Join(root, "dev", "nvidia[0-9]*")) // The pattern is well formed.
 	for _, node := range nodes {
 		number, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(node), "nvidia"))

@@ -26,6 +26,23 @@ var batchSystems = []batchSystem{
 	{name: "PBS", id: "PBS_JOBID", job: []string{"PBS_"}, reach: []string{"PBS_CONF_FILE", "PBS_DEFAULT", "PBS_EXEC", "PBS_HOME", "PBS_SERVER"}},
 }
 
+// cpusVariable is SLURM's variable for the CPUs of each process, and gpusVariables are those for
+// its GPUs.
+const cpusVariable = "SLURM_CPUS_PER_TASK"
+
+var gpusVariables = []string{"SLURM_GPUS_ON_NODE", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"}
+
+// GPUs returns what the batch system says that it granted, such as "SLURM_GPUS_ON_NODE=2"; "" if it
+// doesn't say.
+func GPUs(getenv func(string) string) string {
+	for _, name := range gpusVariables {
+		if value := getenv(name); value != "" && value != "0" {
+			return name + "=" + value
+		}
+	}
+	return ""
+}
+
 // JobID returns the id of the batch system's job that a process belongs to; "" if there is none.
 func JobID(getenv func(string) string) string {
 	for _, b := range batchSystems {

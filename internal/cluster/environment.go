@@ -29,6 +29,8 @@ type Environment struct {
 	Launcher             Launcher
 	Rank, Size           int
 	LocalRank, LocalSize int
+	// CPUs is how many CPUs the scheduler gave to this process; 0 if it doesn't say.
+	CPUs int
 	// JobID is the id of the scheduler's job, if there is one.
 	JobID string
 	// RunID is the launcher's own name for the job, if it gives one to its ranks.
@@ -57,7 +59,7 @@ func Detect(getenv func(string) string) (Environment, error) {
 			break
 		}
 	}
-	env.JobID = JobID(getenv)
+	env.JobID, env.CPUs = JobID(getenv), r.number(0, cpusVariable)
 	if r.err != nil {
 		return Environment{}, r.err
 	}

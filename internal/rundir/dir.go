@@ -160,6 +160,12 @@ func (d Dir) TensorBoard() string { return d.join("tensorboard") }
 // Curves returns the path of the folder of drawn metrics and sample images.
 func (d Dir) Curves() string { return d.join("curves") }
 
+// ImagePath returns the path of a sample image in a training's folder of curves. The step has eight
+// digits, so that names sort as numbers.
+func ImagePath(curves, name string, step int64) string {
+	return filepath.Join(curves, "images", name, fmt.Sprintf("step-%08d.png", step))
+}
+
 // MLflowRuns returns the path of the folder with a file for each training that MLflow records,
 // which contains the id of its run in MLflow.
 func (d Dir) MLflowRuns() string { return d.join("mlflow-runs") }

@@ -4,12 +4,14 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,18 +49,43 @@ func TestVariables(t *testing.T) {
 	})
 }
 
-// TestRankVariables checks that only package cluster spells out the variables that launchers set to
-// number ranks. Two others may: mpi finds out which MPI they belong to, and bench starts other
-// programs.
+// mayNumberRanks are the other packages and files with variables of launchers and batch systems,
+// and why.
+var mayNumberRanks = map[string]string{
+	"internal/cluster":            "their home",
+	"slurmtmpl":                   "the job of one batch system, with its own variables",
+	"submit/slurm":                "likewise",
+	"submit/local/launch.sh.tmpl": "speaks PMI's protocol",
+	"distributed/mpi":             "finds out which MPI the ranks belong to",
+	"distributed/ranktest":        "starts ranks",
+	"kernel/ranks.sh.tmpl":        "starts ranks",
+	"tests/cluster":               "starts a batch system",
+	"bench":                       "starts other programs",
+}
+
+// TestRankVariables checks that only package cluster spells out the variables of launchers and
+// batch systems that number ranks and describe jobs.
 func TestRankVariables(t *testing.T) {
-	variable := regexp.MustCompile(`OMPI_COMM_WORLD_RANK|PMI_RANK|SLURM_PROCID`)
+	var names []string
+	whole := regexp.MustCompile(`^[A-Z0-9]+_[A-Z0-9_]*[A-Z0-9]$`)
+	for _, file := range []string{"batch.go", "environment.go", "launcher.go", "torchrun.go"} {
+		for _, literal := range literals(t, "internal/cluster/"+file) {
+			if whole.MatchString(literal.text) {
+				names = append(names, literal.text)
+			}
+		}
+	}
+	if len(names) < 30 {
+		t.Fatalf("found only %q", names)
+	}
+	variable := regexp.MustCompile(`^RANK=?$|\$\{?RANK\b|\b(` + strings.Join(names, "|") + `)\b`)
 	eachFile(t, func(name string) {
-		if within(name, []string{"internal/cluster", "distributed/mpi", "bench"}) != "" {
+		if within(name, slices.Collect(maps.Keys(mayNumberRanks))) != "" {
 			return
 		}
 		for _, literal := range literals(t, name) {
 			if variable.MatchString(literal.text) {
-				t.Errorf("%s:%d finds the rank in %.60q: use cluster.Detect or cluster.Shell", name, literal.line, literal.text)
+				t.Errorf("%s:%d has a launcher's variable in %.60q: use cluster.Detect or cluster.Shell", name, literal.line, literal.text)
 			}
 		}
 	})
@@ -112,7 +139,7 @@ func runFiles() (names []string) {
 			names = append(names, path.Base(name))
 		}
 	}
-	return names
+	return append(names, path.Dir(rundir.ImagePath("", "", 1)))
 }
 
 // literal is a string in a Go file, or a line of a template.
