@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -29,12 +28,10 @@ const (
 	Max Mode = "max"
 )
 
-// KeepAll as Options.Keep keeps all checkpoints.
-const KeepAll = math.MaxInt
-
 // Options says which checkpoints to keep.
 type Options struct {
-	// Keep is the number of newest checkpoints to keep. 0 means 2.
+	// Keep is the number of newest checkpoints to keep. 0 means 2, and math.MaxInt keeps
+	// all.
 	Keep int
 	// Metric is the metric whose best checkpoint is also kept. If it is empty, no best checkpoint
 	// is kept.

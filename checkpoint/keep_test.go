@@ -46,7 +46,7 @@ func TestKeep(t *testing.T) {
 		best   int64
 	}{
 		{name: "two", losses: []float64{1, 2, 3}, want: []int64{3, 2}},
-		{name: "all", options: checkpoint.Options{Keep: checkpoint.KeepAll}, losses: []float64{1, 2, 3}, want: []int64{3, 2, 1}},
+		{name: "all", options: checkpoint.Options{Keep: math.MaxInt}, losses: []float64{1, 2, 3}, want: []int64{3, 2, 1}},
 		{name: "and the smallest", options: checkpoint.Options{Keep: 1, Metric: "loss"}, losses: []float64{5, 1, 2, 3}, want: []int64{4, 2}, best: 2},
 		{name: "and the largest", options: checkpoint.Options{Keep: 1, Metric: "loss", Mode: checkpoint.Max}, losses: []float64{5, 1, 2, 3}, want: []int64{4, 1}, best: 1},
 		{name: "of equal ones the newest", options: checkpoint.Options{Keep: 1, Metric: "loss"}, losses: []float64{1, 1, 2}, want: []int64{3, 2}, best: 2},

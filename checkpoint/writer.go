@@ -79,15 +79,6 @@ func (w *Writer) Release() {
 	}
 }
 
-// Busy reports whether a snapshot is being written, so that Save would wait.
-func (w *Writer) Busy() bool {
-	if !w.mu.TryLock() {
-		return true
-	}
-	defer w.mu.Unlock()
-	return w.last != nil && len(w.last) == 0
-}
-
 // Wait returns when nothing is being written any more, with the error of the last save if it hasn't
 // been returned yet.
 func (w *Writer) Wait() error {

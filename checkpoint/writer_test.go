@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,7 +16,7 @@ import (
 )
 
 func TestWriter(t *testing.T) {
-	dir := open(t, checkpoint.Options{Keep: checkpoint.KeepAll})
+	dir := open(t, checkpoint.Options{Keep: math.MaxInt})
 	w := checkpoint.NewWriter(dir)
 	if w.Busy() {
 		t.Error("busy before the first save")
@@ -115,7 +116,7 @@ func TestWriterIsInTheBackground(t *testing.T) {
 // TestWriterTakesAgain checks that memory is reused, and that each checkpoint still has the values
 // of its own moment.
 func TestWriterTakesAgain(t *testing.T) {
-	dir := open(t, checkpoint.Options{Keep: checkpoint.KeepAll})
+	dir := open(t, checkpoint.Options{Keep: math.MaxInt})
 	w := checkpoint.NewWriter(dir)
 	store := allTypes(t)
 	counter := store.VariableWithValue("/global_step", int64(0)).SetTrainable(false)

@@ -11,8 +11,8 @@ import (
 	"gonbatch/kernel/tool"
 )
 
-// ToolOptions configure InstallTools.
-type ToolOptions struct {
+// toolOptions configure installTools.
+type toolOptions struct {
 	// Dir is the kernelspec's folder, as Install returned it. SourceDir is the root of gonbatch's
 	// source tree.
 	Dir, SourceDir string
@@ -22,10 +22,10 @@ type ToolOptions struct {
 	Progress io.Writer
 }
 
-// InstallTools installs GoNB, goimports and gopls beside the kernelspec. It returns the variables
+// installTools installs GoNB, goimports and gopls beside the kernelspec. It returns the variables
 // that they need in the kernelspec's environment: see InstallOptions.Env. gopls is optional: if it
 // can't be installed, InstallTools prints that and continues.
-func InstallTools(ctx context.Context, opts ToolOptions) (map[string]string, error) {
+func installTools(ctx context.Context, opts toolOptions) (map[string]string, error) {
 	goCommand, err := findGo(opts.Environ)
 	if err != nil {
 		return nil, err

@@ -50,8 +50,8 @@ type Launch struct {
 	Command []string
 }
 
-// NewData returns the template's data for spec, whose MPI kind must be decided.
-func NewData(spec submit.JobSpec) (Data, error) {
+// newData returns the template's data for spec, whose MPI kind must be decided.
+func newData(spec submit.JobSpec) (Data, error) {
 	if strings.ContainsRune(spec.RunDir.Path(), '\\') {
 		return Data{}, fmt.Errorf("--run-root=%q: has a backslash, which SLURM drops from the paths of logs; choose another folder", spec.RunDir.Path())
 	}

@@ -23,7 +23,7 @@ func Render(spec submit.JobSpec) ([]byte, error) {
 	if err := errors.Join(spec.Validate(), Validate(spec)); err != nil {
 		return nil, err
 	}
-	data, err := NewData(spec)
+	data, err := newData(spec)
 	if err != nil {
 		return nil, err
 	}

@@ -43,15 +43,6 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Size returns the total size of all files, in bytes.
-func (m Manifest) Size() int64 {
-	var size int64
-	for _, f := range m.Files {
-		size += f.Size
-	}
-	return size
-}
-
 // NewerError reports a checkpoint that a newer version of this package wrote.
 type NewerError struct {
 	Path    string

@@ -41,9 +41,6 @@ func (p *Plan) Header() []byte { return p.header }
 // Tensors returns the tensors in the order in which their bytes follow the header, without gaps.
 func (p *Plan) Tensors() []Tensor { return p.tensors }
 
-// Size returns the size of the whole file in bytes.
-func (p *Plan) Size() int64 { return int64(len(p.header)) + p.size }
-
 func (p *Plan) place() error {
 	names := map[string]bool{}
 	for i := range p.tensors {

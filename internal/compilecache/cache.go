@@ -40,10 +40,10 @@ func Open(dir string, limit int64, warn func(error)) (*Cache, error) {
 	return c, nil
 }
 
-// Find returns the cache in its Place, to list and remove programs, or nil if it is turned off. It
+// Find returns the cache in its place, to list and remove programs, or nil if it is turned off. It
 // creates nothing: a cache without a folder is empty.
 func Find(getenv func(string) string) (*Cache, error) {
-	dir, err := Place(getenv)
+	dir, err := place(getenv)
 	if err != nil || dir == "" {
 		return nil, err
 	}
@@ -73,9 +73,9 @@ func (c *Cache) trouble(done string, err error) error {
 	return fmt.Errorf("the compile cache %s can't be %s, so programs are compiled each time: %w. %s names another folder, or turns it %s", c.dir, done, err, rundir.EnvCompileCache, Off)
 }
 
-// FromEnvironment opens the cache in its Place, or returns nil if it is turned off.
+// FromEnvironment opens the cache in its place, or returns nil if it is turned off.
 func FromEnvironment(getenv func(string) string, warn func(error)) (*Cache, error) {
-	dir, err := Place(getenv)
+	dir, err := place(getenv)
 	if err != nil || dir == "" {
 		return nil, err
 	}

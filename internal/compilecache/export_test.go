@@ -5,8 +5,11 @@ import (
 	"time"
 )
 
-// MachineOf is Machine for the text of a /proc/cpuinfo.
-var MachineOf = machine
+// MachineOf is Machine for the text of a /proc/cpuinfo, and Place is the folder of the cache.
+var (
+	MachineOf = machine
+	Place     = place
+)
 
 // SetSilence makes processes consider a holder dead after a second without a sign of life.
 func SetSilence(t *testing.T) { set(t, &silence, time.Second) }

@@ -11,9 +11,9 @@ import (
 // Off is the value of the variable that turns the cache off.
 const Off = "off"
 
-// Place returns the folder of the cache: the one from the environment, or one in the user's cache.
+// place returns the folder of the cache: the one from the environment, or one in the user's cache.
 // It returns "" if the cache is turned off. Place creates nothing.
-func Place(getenv func(string) string) (dir string, err error) {
+func place(getenv func(string) string) (dir string, err error) {
 	switch dir := getenv(rundir.EnvCompileCache); {
 	case dir == Off:
 		return "", nil

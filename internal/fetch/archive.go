@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// ExtractZip writes one member of a zip archive (a Python wheel is one) to dest, atomically.
-func ExtractZip(archive, member, dest string) error {
+// extractZip writes one member of a zip archive (a Python wheel is one) to dest, atomically.
+func extractZip(archive, member, dest string) error {
 	z, err := zip.OpenReader(archive)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", archive, err)

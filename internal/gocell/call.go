@@ -23,7 +23,7 @@ func newCall(line, end int, joined string) Call {
 		return Call{}
 	}
 	text := strings.TrimLeft(joined[1:], " \t")
-	return Call{Line: line, End: end, Mark: joined[0], Text: text, Words: Words(text)}
+	return Call{Line: line, End: end, Mark: joined[0], Text: text, Words: split(text)}
 }
 
 // Name returns the name in the table: "%keep", "%%", "!*".

@@ -2,11 +2,11 @@ package gocell
 
 import "strings"
 
-// Words splits a magic's line into words at spaces and tabs. Double quotes preserve spaces, and can
+// split splits a magic's line into words at spaces and tabs. Double quotes preserve spaces, and can
 // make an empty word. Inside quotes, a backslash takes the next character literally, except that \n
 // and \t are newline and tab. Outside quotes, a backslash is an ordinary character. These are
 // GoNB's rules, not a shell's.
-func Words(line string) []string {
+func split(line string) []string {
 	var words []string
 	var word strings.Builder
 	started, quoted, escaped := false, false, false

@@ -20,7 +20,7 @@ func TestWords(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Words(tt.line)); diff != "" {
+			if diff := cmp.Diff(tt.want, split(tt.line)); diff != "" {
 				t.Error(diff)
 			}
 		})

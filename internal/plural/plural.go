@@ -15,11 +15,11 @@ func Of[N Integer](n N, one string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return fmt.Sprintf("%d %s", n, Word(one))
+	return fmt.Sprintf("%d %s", n, word(one))
 }
 
-// Word returns the plural of a noun.
-func Word(one string) string {
+// word returns the plural of a noun.
+func word(one string) string {
 	for _, hiss := range []string{"s", "x", "z", "sh", "tch", "nch"} {
 		if strings.HasSuffix(one, hiss) {
 			return one + "es"

@@ -73,8 +73,8 @@ func rootError(root string, err error) error {
 	return fmt.Errorf("cannot write in the run root %s: %w (choose another folder on the shared file system with --run-root)", root, err)
 }
 
-// Open returns the existing run directory at path: a folder that has a manifest.
-func Open(path string) (Dir, error) {
+// openDir returns the existing run directory at path: a folder that has a manifest.
+func openDir(path string) (Dir, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return Dir{}, fmt.Errorf("run directory %q: %w", path, err)

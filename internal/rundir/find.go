@@ -50,7 +50,7 @@ func stamp(name string) string {
 // If several runs match, as for a notebook's name, the error lists them.
 func Find(root, want string) (Dir, error) {
 	if strings.ContainsRune(want, filepath.Separator) {
-		return Open(want)
+		return openDir(want)
 	}
 	runs, err := List(root)
 	if err != nil {

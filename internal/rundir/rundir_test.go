@@ -105,11 +105,11 @@ func TestPaths(t *testing.T) {
 func TestOpen(t *testing.T) {
 	root := t.TempDir()
 	d := newRun(t, root, "a", testTime, "7")
-	if got, err := Open(d.Path()); err != nil || got != d {
+	if got, err := openDir(d.Path()); err != nil || got != d {
 		t.Errorf("Open = %v, %v", got, err)
 	}
 	for name, path := range map[string]string{"missing": filepath.Join(root, "none"), "no manifest": root, "file": d.ManifestPath()} {
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := openDir(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error %v does not name %s", name, err, path)
 		}
 	}

@@ -31,10 +31,10 @@ func Has(name, kind string) Symbol { return Symbol{name, kind} }
 
 // Check returns an error if the library at path is for another processor, lacks the symbol, or
 // needs a newer glibc than this machine's. It doesn't check the other libraries that it needs.
-func Check(path string, symbol Symbol) error { return CheckFor(path, symbol, GLibC()) }
+func Check(path string, symbol Symbol) error { return checkFor(path, symbol, ownGLibC()) }
 
-// CheckFor is Check for a machine with this version of glibc; "" is an unknown one, which has all.
-func CheckFor(path string, symbol Symbol, glibc string) error {
+// checkFor is Check for a machine with this version of glibc; "" is an unknown one, which has all.
+func checkFor(path string, symbol Symbol, glibc string) error {
 	if runtime.GOOS != "linux" {
 		return nil
 	}
@@ -85,8 +85,8 @@ func checkGLibC(f *elf.File, path, have string) error {
 	return nil
 }
 
-// GLibC returns the C library's version, without linking it; "" if it is not known.
-func GLibC() string {
+// ownGLibC returns the C library's version, without linking it; "" if it is not known.
+func ownGLibC() string {
 	out, err := exec.Command("getconf", "GNU_LIBC_VERSION").Output()
 	if err != nil {
 		return ""

@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 		want       string
 	}{
 		{"it needs nothing", build(t, "int answer(void) { return 42; }", "-nostdlib"), has, "2.1", ""},
-		{"it fits", library, has, sharedlib.GLibC(), ""},
+		{"it fits", library, has, sharedlib.OwnGLibC(), ""},
 		{"an unknown glibc", library, has, "", ""},
 		{"a newer glibc", library, has, "99.0", ""},
 		{"an old glibc", library, has, "2.1", library + " needs glibc 2."},

@@ -81,9 +81,6 @@ func (s *Store) trim(file *os.File, entries []Entry) ([]Entry, error) {
 	return entries, err
 }
 
-// Session returns the number of this session.
-func (s *Store) Session() int { return s.session }
-
 // Add appends a cell of this session.
 func (s *Store) Add(e Entry) error {
 	e.Session = s.session

@@ -16,8 +16,8 @@ func TestStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Session() != session+1 {
-			t.Errorf("session %d, want %d", s.Session(), session+1)
+		if s.session != session+1 {
+			t.Errorf("session %d, want %d", s.session, session+1)
 		}
 		for i, source := range sources {
 			if err := s.Add(Entry{Line: i + 1, Source: source}); err != nil {
@@ -84,8 +84,8 @@ func TestTrim(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, err := s.Tail(0)
-	if err != nil || len(entries) != mostEntries/2+1 || s.Session() != 8 {
-		t.Fatalf("%d entries, session %d, %v; want %d, 8", len(entries), s.Session(), err, mostEntries/2+1)
+	if err != nil || len(entries) != mostEntries/2+1 || s.session != 8 {
+		t.Fatalf("%d entries, session %d, %v; want %d, 8", len(entries), s.session, err, mostEntries/2+1)
 	}
 	if first, last := entries[0], entries[len(entries)-1]; first.Line != mostEntries/2+2 || last != (Entry{8, 1, "new"}) {
 		t.Errorf("from %v to %v", first, last)

@@ -25,21 +25,21 @@ func Command(shell submit.Shell, args []string) error {
 	}
 	switch {
 	case verb == "serve" && len(args) == 2:
-		return Serve(shell, rundir.At(args[0]), args[1])
+		return serve(shell, rundir.At(args[0]), args[1])
 	case verb == "attach":
 		var spare []string
 		if self, err := os.Executable(); err == nil {
 			spare = []string{self, Name, "spare"}
 		}
-		return Attach(shell.Getenv(rundir.EnvRecorder), args, shell.Environ, spare)
+		return attach(shell.Getenv(rundir.EnvRecorder), args, shell.Environ, spare)
 	case verb == "spare" && len(args) == 0:
-		return Spare(shell.Getenv)
+		return runSpare(shell.Getenv)
 	case verb == "end" && len(args) == 1:
 		code, err := strconv.Atoi(args[0])
 		if err != nil {
 			return submit.Usagef("submit %s end %s: want an exit code", Name, args[0])
 		}
-		return EndJob(shell.Getenv, code)
+		return endJob(shell.Getenv, code)
 	}
 	return submit.Usagef("submit %s %s %q: want serve RUNDIR JOB, attach PROGRAM [ARGS], spare, or end CODE", Name, verb, args)
 }

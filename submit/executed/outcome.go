@@ -68,7 +68,7 @@ func Settle(dir rundir.Dir, now func() time.Time, o Outcome) error {
 	if _, err := os.Stat(dir.Executed()); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	r, err := Open(dir, now)
+	r, err := openRecorder(dir, now)
 	if err != nil || !r.unsettled(o) {
 		return err
 	}

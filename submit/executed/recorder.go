@@ -47,8 +47,8 @@ type shown struct {
 	item *item
 }
 
-// Open opens the executed notebook from Prepare or from an earlier start of the job.
-func Open(dir rundir.Dir, now func() time.Time) (*Recorder, error) {
+// openRecorder opens the executed notebook from Prepare or from an earlier start of the job.
+func openRecorder(dir rundir.Dir, now func() time.Time) (*Recorder, error) {
 	data, err := os.ReadFile(dir.Executed())
 	if err != nil {
 		return nil, fmt.Errorf("executed notebook: %w", err)

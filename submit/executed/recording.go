@@ -23,7 +23,7 @@ type Recording struct {
 // Record starts to record a run that begins now. The recorder's socket is in a local folder,
 // because the run directory's file system may not support sockets.
 func Record(shell submit.Shell, dir rundir.Dir, jobID string) (*Recording, error) {
-	recorder, err := Open(dir, shell.Now)
+	recorder, err := openRecorder(dir, shell.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func Record(shell submit.Shell, dir rundir.Dir, jobID string) (*Recording, error
 		return nil, err
 	}
 	recorder.Start(jobID, host)
-	r.Server, err = Listen(r.Socket(), recorder, func(err error) { shell.Warn("%v", err) })
+	r.Server, err = listen(r.Socket(), recorder, func(err error) { shell.Warn("%v", err) })
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(r.folder))
 	}
@@ -53,10 +53,10 @@ func (r *Recording) End(o Outcome) error { return errors.Join(r.Server.End(o), o
 // Close writes the notebook in its current state.
 func (r *Recording) Close() error { return errors.Join(r.Server.Close(), os.RemoveAll(r.folder)) }
 
-// Serve prints the recorder's socket, and records until the job has ended or the batch script that
+// serve prints the recorder's socket, and records until the job has ended or the batch script that
 // started this process is gone. It ignores the signals that tell a job to end, because the programs
 // may still print a lot then.
-func Serve(shell submit.Shell, dir rundir.Dir, jobID string) error {
+func serve(shell submit.Shell, dir rundir.Dir, jobID string) error {
 	parent := os.Getppid()
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
 	r, err := Record(shell, dir, jobID)
@@ -80,13 +80,13 @@ func Serve(shell submit.Shell, dir rundir.Dir, jobID string) error {
 	}
 }
 
-// EndJob tells the calling job's recorder the exit code of the job.
-func EndJob(getenv func(string) string, code int) error {
+// endJob tells the calling job's recorder the exit code of the job.
+func endJob(getenv func(string) string, code int) error {
 	outcome := Outcome{Code: code, Cell: getenv(rundir.EnvCell)}
 	if env := rundir.ReadEnv(getenv); env.InRun() {
 		outcome = outcome.withFailure(env.Dir)
 	}
-	return End(getenv(rundir.EnvRecorder), outcome)
+	return sendEnd(getenv(rundir.EnvRecorder), outcome)
 }
 
 // OutcomeOf returns the outcome of a job from its status.

@@ -39,9 +39,9 @@ type Server struct {
 	ended   sync.Once
 }
 
-// Listen starts a server at a socket, which must be a path of less than 108 bytes on a local file
+// listen starts a server at a socket, which must be a path of less than 108 bytes on a local file
 // system. problem gets later errors: a notebook that cannot be written does not end the job.
-func Listen(socket string, r *Recorder, problem func(error)) (*Server, error) {
+func listen(socket string, r *Recorder, problem func(error)) (*Server, error) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("recorder: %w", err)
@@ -168,8 +168,9 @@ func (s *Server) Close() error {
 	return s.recorder.Save()
 }
 
-// End tells the server at a socket how the job ended, and waits until the notebook is written.
-func End(socket string, o Outcome) error {
+// sendEnd tells the server at a socket how the job ended, and waits until the notebook is
+// written.
+func sendEnd(socket string, o Outcome) error {
 	if err := ask(socket, request{End: &o}); err != nil {
 		return fmt.Errorf("executed notebook: %w", err)
 	}

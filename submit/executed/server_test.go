@@ -25,7 +25,7 @@ import (
 // rich output.
 func TestMain(m *testing.M) {
 	if os.Getenv("EXECUTED_SPARE") != "" {
-		if err := Spare(os.Getenv); err != nil {
+		if err := runSpare(os.Getenv); err != nil {
 			panic(err)
 		}
 		os.Exit(0)
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		_ = os.Setenv("EXECUTED_TEST", program)
 		_ = os.Setenv("EXECUTED_SPARE", "yes")
 		environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return v == "EXECUTED_SPARE=yes" })
-		fmt.Fprintln(os.Stderr, Attach(os.Getenv(rundir.EnvRecorder), os.Args[1:], environ, []string{os.Args[0]}))
+		fmt.Fprintln(os.Stderr, attach(os.Getenv(rundir.EnvRecorder), os.Args[1:], environ, []string{os.Args[0]}))
 		os.Exit(99)
 	case "serve":
 		serveForTest(rundir.At(os.Getenv(rundir.EnvDir)), os.Getenv(rundir.EnvRecorder))
@@ -100,12 +100,12 @@ func (j *job) open() {
 		j.t.Fatal(err)
 	}
 	j.t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	if j.recorder, err = Open(j.dir, time.Now); err != nil {
+	if j.recorder, err = openRecorder(j.dir, time.Now); err != nil {
 		j.t.Fatal(err)
 	}
 	j.recorder.Start("7", "n1")
 	j.socket = filepath.Join(folder, "socket")
-	if j.server, err = Listen(j.socket, j.recorder, func(err error) { j.t.Error(err) }); err != nil {
+	if j.server, err = listen(j.socket, j.recorder, func(err error) { j.t.Error(err) }); err != nil {
 		j.t.Fatal(err)
 	}
 	j.t.Cleanup(func() { _ = j.server.Close() })
@@ -205,7 +205,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("what shows things ended with code %d", code)
 	}
 	j.run("c", "bash", "-c", `kill -9 $$`)
-	if err := End(j.socket, Outcome{}); err != nil {
+	if err := sendEnd(j.socket, Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	<-j.server.Done()
@@ -241,7 +241,7 @@ func TestFailure(t *testing.T) {
 			j.run("a", "true")
 			j.run("a2", "true")
 			j.run("b", "bash", "-c", tt.program)
-			if err := End(j.socket, tt.outcome); err != nil {
+			if err := sendEnd(j.socket, tt.outcome); err != nil {
 				t.Fatal(err)
 			}
 			got := j.results()
@@ -357,7 +357,7 @@ func TestSettleBeforeTheBegin(t *testing.T) {
 		if err := Settle(dir, time.Now, tt.outcome); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Open(dir, time.Now)
+		r, err := openRecorder(dir, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}

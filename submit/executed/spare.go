@@ -44,10 +44,10 @@ func (p pipes) startSpare(command []string) error {
 	return cmd.Start()
 }
 
-// Spare waits until a program's recorder is done or dead. It replaces a dead one, because without a
-// reader the program's next output would end the program. Text goes to the log, which is standard
-// output; rich output is lost.
-func Spare(getenv func(string) string) error {
+// runSpare waits until a program's recorder is done or dead. It replaces a dead one, because
+// without a reader the program's next output would end the program. Text goes to the log, which is
+// standard output; rich output is lost.
+func runSpare(getenv func(string) string) error {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
 	if _, err := io.Copy(io.Discard, os.NewFile(spareAlive, "alive")); err != nil {
 		return err

@@ -17,10 +17,10 @@ import (
 
 // serveForTest runs a recorder in its own process until that is killed.
 func serveForTest(dir rundir.Dir, socket string) {
-	recorder, err := Open(dir, time.Now)
+	recorder, err := openRecorder(dir, time.Now)
 	if err == nil {
 		recorder.Start("7", "n1")
-		_, err = Listen(socket, recorder, func(err error) { fmt.Fprintln(os.Stderr, err) })
+		_, err = listen(socket, recorder, func(err error) { fmt.Fprintln(os.Stderr, err) })
 	}
 	if err != nil {
 		panic(err)

@@ -14,8 +14,9 @@ var differentNames = map[string]string{"TIMELIMIT": "time", "JOB_NAME": "name", 
 // sameNames are the variables with the same names as submit's options.
 var sameNames = []string{"account", "constraint", "partition", "qos", "mem"}
 
-// Ignored is a variable that sbatch would read as an option, and that submit.CleanEnviron drops.
-type Ignored struct {
+// ignoredOption is a variable that sbatch would read as an option, and that submit.CleanEnviron
+// drops.
+type ignoredOption struct {
 	// Variable is NAME=VALUE.
 	Variable string
 	// Option is the equivalent option of submit with its value, such as "--time=5"; "" if only
@@ -23,16 +24,16 @@ type Ignored struct {
 	Option string
 }
 
-// IgnoredOptions lists sbatch's options in environ, sorted.
-func IgnoredOptions(environ []string) []Ignored {
-	var list []Ignored
+// ignoredOptions lists sbatch's options in environ, sorted.
+func ignoredOptions(environ []string) []ignoredOption {
+	var list []ignoredOption
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		key, found := strings.CutPrefix(name, sbatchPrefix)
 		if !found || value == "" {
 			continue
 		}
-		ignored := Ignored{Variable: variable}
+		ignored := ignoredOption{Variable: variable}
 		if option := differentNames[key]; option != "" {
 			ignored.Option = "--" + option + "=" + value
 		} else if slices.Contains(sameNames, strings.ToLower(key)) {
@@ -40,6 +41,6 @@ func IgnoredOptions(environ []string) []Ignored {
 		}
 		list = append(list, ignored)
 	}
-	slices.SortFunc(list, func(a, b Ignored) int { return strings.Compare(a.Variable, b.Variable) })
+	slices.SortFunc(list, func(a, b ignoredOption) int { return strings.Compare(a.Variable, b.Variable) })
 	return list
 }

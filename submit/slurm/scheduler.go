@@ -63,7 +63,7 @@ func (s *Scheduler) Validate(spec submit.JobSpec) error { return slurmtmpl.Valid
 // A preview on a machine without SLURM guesses, and says so.
 func (s *Scheduler) Prepare(ctx context.Context, spec submit.JobSpec, preview bool) (submit.JobSpec, error) {
 	if !preview {
-		if err := Available(); err != nil {
+		if err := available(); err != nil {
 			return spec, err
 		}
 	}
@@ -93,7 +93,7 @@ func (s *Scheduler) Script(spec submit.JobSpec) ([]byte, error) { return slurmtm
 // QueueCommand returns the sbatch command for the user to type. It warns about options in the
 // environment that sbatch will prefer to the job's own.
 func (s *Scheduler) QueueCommand(spec submit.JobSpec) string {
-	for _, ignored := range IgnoredOptions(s.shell.Environ) {
+	for _, ignored := range ignoredOptions(s.shell.Environ) {
 		name, _, _ := strings.Cut(ignored.Variable, "=")
 		s.shell.Warn("sbatch will prefer %s to the job's own options: unset %s before you queue it", ignored.Variable, name)
 	}
@@ -103,8 +103,8 @@ func (s *Scheduler) QueueCommand(spec submit.JobSpec) string {
 // ErrNoSLURM is the error for a machine without SLURM commands.
 var ErrNoSLURM = errors.New("cannot queue the job: sbatch is not on PATH; run submit on a login node of a SLURM cluster, or run the notebook on this machine with --local")
 
-// Available returns ErrNoSLURM if sbatch is not on PATH.
-func Available() error {
+// available returns ErrNoSLURM if sbatch is not on PATH.
+func available() error {
 	if _, err := exec.LookPath("sbatch"); err != nil {
 		return ErrNoSLURM
 	}

@@ -25,7 +25,7 @@ func submitCommand(spec submit.JobSpec) string {
 
 // warnIgnored warns about sbatch's options in the environment, which the job ignores.
 func (s *Scheduler) warnIgnored() {
-	for _, ignored := range IgnoredOptions(s.shell.Environ) {
+	for _, ignored := range ignoredOptions(s.shell.Environ) {
 		instead := "give sbatch's option by --directive"
 		if ignored.Option != "" {
 			instead = "give " + ignored.Option

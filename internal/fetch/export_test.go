@@ -1,0 +1,4 @@
+package fetch
+
+// ExtractZip is for tests with damaged archives.
+var ExtractZip = extractZip
