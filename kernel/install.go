@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"gonbatch/internal/rundir"
 )
 
 // Name is the kernel's name in Jupyter: the folder of its kernelspec, and the kernelspec.name in a
@@ -72,7 +73,7 @@ func Install(opts InstallOptions) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("install kernel %s: %w", Name, err)
 	}
-	if err := writeFile(filepath.Join(dir, "kernel.json"), append(text, '\n'), 0o644); err != nil {
+	if err := rundir.WriteFileAtomic(filepath.Join(dir, "kernel.json"), append(text, '\n'), 0o644); err != nil {
 		return "", fmt.Errorf("install kernel %s: %w", Name, err)
 	}
 	if err := writeLogos(dir); err != nil {
@@ -92,7 +93,7 @@ func writeLogos(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(filepath.Join(dir, entry.Name()), data, 0o644); err != nil {
+		if err := rundir.WriteFileAtomic(filepath.Join(dir, entry.Name()), data, 0o644); err != nil {
 			return err
 		}
 	}
@@ -160,30 +161,9 @@ func temporary(program string) bool {
 }
 
 func copyProgram(dst, src string) error {
-	in, err := os.Open(src)
+	data, err := os.ReadFile(src)
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // only read
-	data, err := io.ReadAll(in)
-	if err != nil {
-		return err
-	}
-	return writeFile(dst, data, 0o755)
-}
-
-// writeFile writes a file atomically: a reader sees the old one or the new one, even if a program
-// of that name is running.
-func writeFile(name string, data []byte, perm os.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // it is gone when all went well
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(perm), tmp.Sync(), tmp.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), name)
+	return rundir.WriteFileAtomic(dst, data, 0o755)
 }

@@ -67,22 +67,12 @@ func (d *Deferred) Artifact(path string) error {
 
 // Rewind rewinds the logger, if it is a Rewinder.
 func (d *Deferred) Rewind(step int64) error {
-	return d.do(func(l Logger) error {
-		if r, ok := l.(Rewinder); ok {
-			return r.Rewind(step)
-		}
-		return nil
-	})
+	return d.do(func(l Logger) error { return rewind(l, step) })
 }
 
 // Model records a trained model, if the logger records models.
 func (d *Deferred) Model(name, weights string) error {
-	return d.do(func(l Logger) error {
-		if m, ok := l.(ModelLogger); ok {
-			return m.Model(name, weights)
-		}
-		return nil
-	})
+	return d.do(func(l Logger) error { return recordModel(l, name, weights) })
 }
 
 // do opens the logger if it isn't open, and records.

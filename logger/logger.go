@@ -44,6 +44,22 @@ type ModelLogger interface {
 	Model(name, weights string) error
 }
 
+// rewind rewinds l, if it is a Rewinder.
+func rewind(l Logger, step int64) error {
+	if r, ok := l.(Rewinder); ok {
+		return r.Rewind(step)
+	}
+	return nil
+}
+
+// recordModel records a trained model in l, if it records models.
+func recordModel(l Logger, name, weights string) error {
+	if m, ok := l.(ModelLogger); ok {
+		return m.Model(name, weights)
+	}
+	return nil
+}
+
 // ErrClosed is the error of a call after Close.
 var ErrClosed = errors.New("the logger is closed")
 

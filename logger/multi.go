@@ -99,22 +99,12 @@ func (m *Multi) Artifact(path string) error {
 
 // Rewind queues a Rewind for the loggers that are Rewinders.
 func (m *Multi) Rewind(step int64) error {
-	return m.each(func(l Logger) error {
-		if r, ok := l.(Rewinder); ok {
-			return r.Rewind(step)
-		}
-		return nil
-	})
+	return m.each(func(l Logger) error { return rewind(l, step) })
 }
 
 // Model queues a trained model, for the loggers that record models.
 func (m *Multi) Model(name, weights string) error {
-	return m.each(func(l Logger) error {
-		if r, ok := l.(ModelLogger); ok {
-			return r.Model(name, weights)
-		}
-		return nil
-	})
+	return m.each(func(l Logger) error { return recordModel(l, name, weights) })
 }
 
 // each queues a record for every logger. Only a call after Close is an error.

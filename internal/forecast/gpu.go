@@ -4,7 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
+
+// ForGPU reports whether this process computes a forecast: its graphs are compiled for a GPU,
+// although its backend is a CPU.
+var ForGPU atomic.Bool
 
 // GPU is a kind of GPU, with the figures of its maker's data sheet.
 type GPU struct {

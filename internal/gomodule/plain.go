@@ -56,5 +56,11 @@ func Containing(mod *modfile.File, path string) (best module.Version) {
 	return best
 }
 
+// JoinSums returns the lines of two go.sum files, sorted.
+func JoinSums(a, b []byte) []byte {
+	lines := slices.Sorted(strings.Lines(string(a) + string(b)))
+	return []byte(strings.Join(slices.Compact(lines), ""))
+}
+
 // within reports whether a package belongs to a module, or to one nested in it.
 func within(path, module string) bool { return path == module || strings.HasPrefix(path, module+"/") }

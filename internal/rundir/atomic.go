@@ -12,17 +12,28 @@ import (
 // renames it. Readers on any node see either the old content or the new, never a part. A file
 // written by root gets the owner of its folder.
 func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	tmp, err := writeBeside(path, data, perm)
+	if err == nil {
+		if err = os.Rename(tmp, path); err != nil {
+			err = errors.Join(err, os.Remove(tmp))
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := fill(tmp, data, keepOwner(tmp, path, perm)); err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(tmp.Name()))
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(tmp.Name()))
-	}
 	return nil
+}
+
+// writeBeside writes a temporary file in the folder of path.
+func writeBeside(path string, data []byte, perm fs.FileMode) (name string, err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return "", err
+	}
+	if err := fill(tmp, data, keepOwner(tmp, path, perm)); err != nil {
+		return "", errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return tmp.Name(), nil
 }
 
 // fill writes, syncs and closes f; it closes f on failure too.

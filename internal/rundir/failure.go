@@ -85,20 +85,17 @@ func (f Failure) Replace(d Dir) error {
 // createWhole writes a file that must not exist yet; readers see all of it or nothing. created
 // reports whether it created the file.
 func createWhole(path string, data []byte) (created bool, err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	tmp, err := writeBeside(path, data, 0o600)
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, os.Remove(tmp.Name())) }()
-	if err := fill(tmp, data, keepOwner(tmp, path, 0o600)); err != nil {
-		return false, err
-	}
+	defer func() { err = errors.Join(err, os.Remove(tmp)) }()
 	// Unlike a rename, a link fails if the name is taken.
-	switch err := os.Link(tmp.Name(), path); {
+	switch err := os.Link(tmp, path); {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, fs.ErrExist):
-		return linked(tmp.Name()), nil
+		return linked(tmp), nil
 	}
 	// A file system without hard links.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/mod/modfile"
 
@@ -207,12 +206,6 @@ func (b *builder) writePlain(draft *modfile.File) error {
 		os.WriteFile(b.plainFile("go.sum"), sum, 0o600))
 }
 
-// joinLines returns the lines of two go.sum files.
-func joinLines(a, b []byte) []byte {
-	lines := slices.Sorted(strings.Lines(string(a) + string(b)))
-	return []byte(strings.Join(slices.Compact(lines), ""))
-}
-
 // writeOverlays writes the overlay for a plain program: gonbatch without requirements, and the
 // files that the program embeds.
 func (b *builder) writeOverlays(draft *modfile.File) error {
@@ -321,5 +314,5 @@ func (b *builder) recordFound(imports []string) error {
 	more, _ := os.ReadFile(b.plainFile("go.sum"))
 	return errors.Join(
 		os.WriteFile(name, modfile.Format(mod.Syntax), 0o644),
-		os.WriteFile(filepath.Join(b.Dir, "go.sum"), joinLines(sum, more), 0o644))
+		os.WriteFile(filepath.Join(b.Dir, "go.sum"), gomodule.JoinSums(sum, more), 0o644))
 }

@@ -18,8 +18,8 @@ import (
 // attach replaces this process with a program whose output goes to the recorder at socket; it
 // returns only if that fails. If there is no recorder (it has failed, or is on another node), the
 // program runs without one, and its log says so. Standard output is the log. environ is the
-// program's environment, which names the cell. The command spare runs Spare, which takes over the
-// output if the recorder dies.
+// program's environment, which names the cell. The command spare runs runSpare, which takes over
+// the output if the recorder dies.
 func attach(socket string, command, environ, spare []string) error {
 	if len(command) == 0 {
 		return errors.New("no program: give one, and its arguments")

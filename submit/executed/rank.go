@@ -18,7 +18,7 @@ var rankText string
 var rankTemplate = template.Must(template.New("rank").Option("missingkey=error").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(rankText))
 
 // WriteRankScript writes into a folder the script that becomes a rank's program in the run in dir,
-// on rank 0 through Attach. The script contains the run directory's path, so it must be written
+// on rank 0 through attach. The script contains the run directory's path, so it must be written
 // again if that may have moved.
 func WriteRankScript(into, dir rundir.Dir) error {
 	var script bytes.Buffer

@@ -23,7 +23,7 @@ const (
 	outputLimit = 5 * time.Second
 )
 
-// Server receives the output of programs through Attach, and writes the notebook as it grows.
+// Server receives the output of programs through attach, and writes the notebook as it grows.
 type Server struct {
 	recorder *Recorder
 	listener *net.UnixListener

@@ -17,7 +17,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// spareFiles are the descriptors of the process that runs Spare, from 3 on.
+// spareFiles are the descriptors of the process of runSpare, from 3 on.
 const (
 	spareOut = iota + 3
 	spareErr

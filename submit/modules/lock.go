@@ -178,12 +178,6 @@ func importLines(imports map[string]map[string]string) string {
 	return text.String()
 }
 
-// joinSums returns the lines of two go.sum files.
-func joinSums(a, b []byte) []byte {
-	lines := slices.Sorted(strings.Lines(string(a) + string(b)))
-	return []byte(strings.Join(slices.Compact(lines), ""))
-}
-
 // withoutSums returns the lines of a go.sum that another one lacks.
 func withoutSums(sum, without []byte) []byte {
 	known := map[string]bool{}

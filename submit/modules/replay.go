@@ -90,7 +90,7 @@ func (r *resolver) addSums(sums []byte) error {
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	return os.WriteFile(r.file("go.sum"), joinSums(have, sums), 0o644)
+	return os.WriteFile(r.file("go.sum"), gomodule.JoinSums(have, sums), 0o644)
 }
 
 // replay runs the notebook's own commands, in the kernel's environment.

@@ -160,7 +160,7 @@ func (r *resolver) useLock() (err error) {
 		return fmt.Errorf("modules of %s: %s: %w", r.first.Notebook, r.Lock, err)
 	}
 	r.module, err = r.export(export.Resolved{
-		GoMod: goMod, GoSum: joinSums(r.first.Files["go.sum"], r.lock.goSum), Imports: r.imports,
+		GoMod: goMod, GoSum: gomodule.JoinSums(r.first.Files["go.sum"], r.lock.goSum), Imports: r.imports,
 	})
 	return err
 }
@@ -237,7 +237,7 @@ func (r *resolver) exportAgain() error {
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	resolved.GoSum = joinSums(sum, nil)
+	resolved.GoSum = gomodule.JoinSums(sum, nil)
 	if r.module, err = r.export(resolved); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"gonbatch/submit"
 )
@@ -33,7 +32,4 @@ func (s *Scheduler) Cancel(ctx context.Context, job submit.Job) error {
 }
 
 // hasEnded reports whether a command's error says that the job has ended.
-func hasEnded(err error) bool {
-	var command *submit.CommandError
-	return errors.As(err, &command) && strings.Contains(command.Output, "already completing or completed")
-}
+func hasEnded(err error) bool { return said(err, "already completing or completed") }

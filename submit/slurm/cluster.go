@@ -57,9 +57,12 @@ func clusterArgs(cluster string, args ...string) []string {
 }
 
 // unknownJob reports whether a command's error says that SLURM does not know the job.
-func unknownJob(err error) bool {
+func unknownJob(err error) bool { return said(err, "Invalid job id") }
+
+// said reports whether a command failed and printed the text.
+func said(err error, text string) bool {
 	var command *submit.CommandError
-	return errors.As(err, &command) && strings.Contains(command.Output, "Invalid job id")
+	return errors.As(err, &command) && strings.Contains(command.Output, text)
 }
 
 // reachable returns the earlier error of a cluster that could not be asked, so that it is not tried
