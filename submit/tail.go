@@ -72,12 +72,8 @@ func lastLines(path string, from int64, n int) ([]string, error) {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	text := strings.TrimRight(string(data), "\n")
-	if text == "" {
-		return nil, nil
+	if _, whole, found := strings.Cut(text, "\n"); found && start > from {
+		text = whole
 	}
-	lines := strings.Split(text, "\n")
-	if start > from && len(lines) > 1 {
-		lines = lines[1:]
-	}
-	return lines[max(0, len(lines)-n):], nil
+	return rundir.LastLines(text, n), nil
 }

@@ -93,7 +93,7 @@ func diedVerdict(now time.Time, p *peer) *verdict {
 	f := rundir.Failure{Kind: rundir.Died, Rank: p.rank, Host: p.host, Step: p.state.Step}
 	switch {
 	case p.crash != "":
-		f.Error, f.LogTail = crashError(p.crash), lastLines(p.crash, shownLines)
+		f.Error, f.LogTail = crashError(p.crash), rundir.LastLines(p.crash, shownLines)
 	case p.state.Told:
 		f.Error = "it was told to stop by a signal, and ended while the others continued"
 	case !p.lost.IsZero():

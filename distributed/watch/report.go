@@ -106,13 +106,7 @@ func (w *Watch) logTail(rank int) []string {
 	if n, err := f.ReadAt(text, start); err != nil && n == 0 {
 		return nil
 	}
-	return lastLines(string(text), shownLines)
-}
-
-// lastLines returns the last n lines of a text.
-func lastLines(text string, n int) []string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return lines[max(0, len(lines)-n):]
+	return rundir.LastLines(string(text), shownLines)
 }
 
 // crashError returns the first lines of a panic's text. An empty line separates them from the

@@ -43,3 +43,13 @@ func StartOfLog(d Dir, log string) int64 {
 	}
 	return 0
 }
+
+// LastLines returns the last n lines of a log's text.
+func LastLines(text string, n int) []string {
+	text = strings.TrimRight(text, "\n")
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	return lines[max(0, len(lines)-n):]
+}

@@ -134,7 +134,7 @@ func (r *Recorder) describe(c *bookCell, o Outcome) failure {
 		f.Value = strings.TrimSpace(o.Failure.Error)
 		f.Traceback = append(f.Traceback, fmt.Sprintf("rank %d on %s: %s", o.Failure.Rank, o.Failure.Host, f.Value))
 	}
-	f.Traceback = append(f.Traceback, lastLines(text, traceLines)...)
+	f.Traceback = append(f.Traceback, rundir.LastLines(text, traceLines)...)
 	f.Traceback = append(f.Traceback, f.Name+": "+f.Value)
 	return f
 }
@@ -147,15 +147,6 @@ func (r *Recorder) inputName() string {
 
 // traceLines is the number of stderr's last lines in a traceback.
 const traceLines = 20
-
-func lastLines(text string, n int) []string {
-	text = strings.TrimRight(text, "\n")
-	if text == "" {
-		return nil
-	}
-	lines := strings.Split(text, "\n")
-	return lines[max(0, len(lines)-n):]
-}
 
 // goError finds the panic or fatal error of a Go program in its stderr.
 func goError(text string) (name, value string) {
