@@ -1,6 +1,7 @@
 // Package cluster finds out a process's place in a distributed job: its rank, the world size, its
 // local rank, and who started it. It is the only place that knows the variables with which
-// launchers number their ranks: programs call Detect, and scripts use the text of Shell.
+// launchers number their ranks, and batch systems describe a job: programs call Detect, and scripts
+// use the text of Shell.
 //
 // It only reads environment variables. It starts nothing, and moves no data.
 //

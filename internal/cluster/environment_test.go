@@ -21,6 +21,7 @@ func TestDetect(t *testing.T) {
 		{"nothing set", nil, cluster.Environment{Launcher: cluster.Single, Size: 1, LocalSize: 1}},
 		{"batch script without srun", []map[string]string{batchScript}, cluster.Environment{Launcher: cluster.Single, Size: 1, LocalSize: 1, JobID: "7"}},
 		{"srun", []map[string]string{step}, cluster.Environment{Launcher: cluster.Slurm, Rank: 3, Size: 4, LocalRank: 1, JobID: "7"}},
+		{"CPUs of a task", []map[string]string{step, {"SLURM_CPUS_PER_TASK": "2"}}, cluster.Environment{Launcher: cluster.Slurm, Rank: 3, Size: 4, LocalRank: 1, CPUs: 2, JobID: "7"}},
 		{"srun --mpi=pmi2", []map[string]string{step, {"PMI_RANK": "3", "PMI_SIZE": "4"}}, cluster.Environment{Launcher: cluster.PMI, Rank: 3, Size: 4, LocalRank: 1, JobID: "7"}},
 		{"a step smaller than the job", []map[string]string{step, {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1"}}, cluster.Environment{Launcher: cluster.Slurm, Rank: 1, Size: 2, LocalRank: 1, JobID: "7"}},
 		{"mpirun of Open MPI in a SLURM job", []map[string]string{step, {"SLURM_NTASKS": "2", "OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}},
