@@ -143,7 +143,7 @@ func TestInheritedOptions(t *testing.T) {
 		u := newUser(t, append(c.Env(), "SBATCH_TIMELIMIT=3", "SBATCH_JOB_NAME=other", "SBATCH_OPEN_MODE=truncate")...)
 		out := u.mustSubmit(t, "--time", "7", "--follow", u.write(t, "sleeps.ipynb", "!scontrol show job $SLURM_JOB_ID"))
 		wantAll(t, out, "TimeLimit=00:07:00", "JobName=sleeps",
-			"submit: warning: SBATCH_TIMELIMIT=3 is ignored: give --time=3\n", "submit: warning: SBATCH_OPEN_MODE=truncate is ignored: give sbatch's option by --directive\n")
+			"submit: warning: SBATCH_TIMELIMIT=3 is ignored: give --time=3\n", "submit: warning: SBATCH_OPEN_MODE=truncate is ignored: give sbatch's option with --directive\n")
 		out = u.mustSubmit(t, "--no-submit", "sleeps.ipynb")
 		wantAll(t, out, "submit: warning: sbatch will prefer SBATCH_TIMELIMIT=3 to the job's own options: unset SBATCH_TIMELIMIT before you queue it\n")
 	})

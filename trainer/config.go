@@ -220,7 +220,7 @@ func (c *Config) check() error {
 	case c.Name == "." || c.Name == "..":
 		return fmt.Errorf("name: %q: it names the training's folder of checkpoints, so use a word", c.Name)
 	case c.MaxEpochs == 0 && c.MaxSteps == 0 && c.MaxTime == 0:
-		return errors.New("max_epochs: 0 means no limit, and there is no other one: set max_epochs, max_steps or max_time")
+		return errors.New("max_epochs is 0 (no limit) and no other limit is set: set max_epochs, max_steps or max_time")
 	case c.Loader.Workers < -1:
 		return fmt.Errorf("loader.workers: %d: it must be at least 1, or -1 for none", c.Loader.Workers)
 	case c.MaxTime < 0:

@@ -26,7 +26,7 @@ func (e *ended) claim(t *Trainer) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if name, used := e.names[e.key(t)]; used {
-		return fmt.Errorf("its folder of checkpoints, %s, is that of the training %q, which has ended in this program: give each a folder of its own (checkpoint.dir); to train that one further, set checkpoint.resume to \"must\"", t.saver.path, name)
+		return fmt.Errorf("its checkpoint folder, %s, belongs to %q, which this program has already finished: give each its own folder (checkpoint.dir); to continue that one, set checkpoint.resume to \"must\"", t.saver.path, name)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestFoldsNeedFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := fold(inFolder("a", "", 1)); err == nil || !strings.Contains(err.Error(), `the training "fold", which has ended in this program: give each a folder of its own (checkpoint.dir)`) {
+	if err := fold(inFolder("a", "", 1)); err == nil || !strings.Contains(err.Error(), `belongs to "fold", which this program has already finished: give each its own folder (checkpoint.dir)`) {
 		t.Errorf("got %v, want to be refused", err)
 	}
 	if err := fold(inFolder("a", "must", 2)); err != nil {

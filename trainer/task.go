@@ -115,7 +115,7 @@ func (o Objective) check(all int) error {
 	case o.Optimizer == nil:
 		return fmt.Errorf("the objective %q has no optimizer", o.Name)
 	case all > 1 && o.Name == "":
-		return fmt.Errorf("an objective without a name: it is needed for its metric")
+		return fmt.Errorf("an objective has no name: its metric needs one")
 	case len(o.Scope) == 0 || o.Scope[0] != '/' || path.Clean(o.Scope) != o.Scope:
 		return fmt.Errorf("the objective %q has the scope %q: it must be a path such as \"/generator\"", o.Name, o.Scope)
 	}

@@ -69,7 +69,7 @@ func (d *Draft) checkTarget() error {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && ours(d.Target()) {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("checkpoint: %s is in the way, and has no %s: move it away", d.Target(), manifestName), err)
+	return errors.Join(fmt.Errorf("checkpoint: %s already exists but has no %s, so it isn't a checkpoint: move it", d.Target(), manifestName), err)
 }
 
 // ours reports whether a folder, or the target of a link, is or was a checkpoint of this package.

@@ -71,7 +71,7 @@ func filesOf(tree fs.FS, match string, all bool) (names []string, err error) {
 		case !isRegular(tree, name):
 			return nil
 		case IsSource(name):
-			return fmt.Errorf("beside a program, Go would take %s for a part of it: move the file into a folder", name)
+			return fmt.Errorf("Go would compile %s into the program: move it into a subfolder", name)
 		}
 		names = append(names, name)
 		return nil

@@ -59,7 +59,7 @@ func TestFiles(t *testing.T) {
 		{pattern: "../a", fails: "without .. and not absolute"},
 		{pattern: "/a", fails: "without .. and not absolute"},
 		{pattern: "[", fails: "syntax error"},
-		{pattern: "*.go", fails: "take main.go for a part of it: move the file into a folder"},
+		{pattern: "*.go", fails: "compile main.go into the program: move it into a subfolder"},
 		{pattern: "go.*", fails: "take go.mod for a part"},
 	}
 	for _, tt := range tests {

@@ -18,7 +18,7 @@ func lookup(flags *pflag.FlagSet, key string) (*pflag.Flag, error) {
 		}
 	}
 	if flags.Lookup(key) != nil {
-		return nil, fmt.Errorf("key %q: only the command line can set it, by --%s", key, key)
+		return nil, fmt.Errorf("key %q: only the command line can set it, with --%s", key, key)
 	}
 	if near := nearest(key, known); len(near) > 0 {
 		return nil, fmt.Errorf("unknown key %q: did you mean %s?", key, strings.Join(near, " or "))

@@ -126,7 +126,8 @@ func (p Program) env() []rundir.Var {
 	return slices.Concat(rundir.SortedVars(p.Env), rundir.SortedVars(p.Cell.Env))
 }
 
-// humble runs a program after all others, which also keep their memory.
+// humble runs a program at the lowest priority and makes it the first that the kernel kills when
+// memory runs out.
 const humble = `echo 1000 > /proc/self/oom_score_adj; exec nice -n 19 "$0" "$@"`
 
 // run runs the program to its end. What it prints is for people.

@@ -5,7 +5,7 @@ import "strings"
 // reasons explains SLURM's reasons for a job's state: what it waits for, and what to do if waiting
 // will not help.
 var reasons = map[string]string{
-	"AssocGrpCpuLimit":                "the account has used its CPUs; it starts when others of the account end",
+	"AssocGrpCpuLimit":                "the account is at its CPU limit; this job starts when another of its jobs ends",
 	"AssocMaxJobsLimit":               "the account runs as many jobs as it may; it starts when one ends",
 	"BadConstraints":                  "no node has what --constraint and the other options ask for; cancel it and ask for less",
 	"BeginTime":                       "waits for its start time; a requeued job waits about two minutes",

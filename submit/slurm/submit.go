@@ -26,7 +26,7 @@ func submitCommand(spec submit.JobSpec) string {
 // warnIgnored warns about sbatch's options in the environment, which the job ignores.
 func (s *Scheduler) warnIgnored() {
 	for _, ignored := range IgnoredOptions(s.shell.Environ) {
-		instead := "give sbatch's option by --directive"
+		instead := "give sbatch's option with --directive"
 		if ignored.Option != "" {
 			instead = "give " + ignored.Option
 		}
