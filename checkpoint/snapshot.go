@@ -19,7 +19,7 @@ type Metrics = folder.Metrics
 // Number is a number that may be infinite or NaN.
 type Number = folder.Number
 
-// Snapshot is the state of a training at one moment, in host memory.
+// Snapshot is the state of a training run at one moment, in host memory.
 type Snapshot struct {
 	// Step is the number of updates of the weights so far.
 	Step int64

@@ -93,7 +93,7 @@ func (tr *training) steps(t *testing.T, from, to int) []string {
 	return all
 }
 
-// TestResumeIsExact checks that a training that is saved and resumed in new objects, before or
+// TestResumeIsExact checks that a training run that is saved and resumed in new objects, before or
 // after its graph is built, equals an uninterrupted one bit for bit.
 func TestResumeIsExact(t *testing.T) {
 	whole := newTraining(t, 5)

@@ -143,7 +143,7 @@ func (f *forecaster) take(step pjrt.Step) error {
 	return nil
 }
 
-// reply puts the answer beside the question.
+// reply puts the answer next to the question.
 func (f *forecaster) reply() error {
 	f.question.Answer = &f.answer
 	if err := rundir.WriteJSON(f.path, f.question); err != nil {

@@ -25,7 +25,7 @@ const (
 	mostWorkers     = 4
 	defaultPrefetch = 2
 	// evalBytes limits the memory of the batches that an evaluation loads ahead: they are larger
-	// than those of a training.
+	// than those of a training run.
 	evalBytes = 512 << 20
 )
 

@@ -22,7 +22,7 @@ type ToolOptions struct {
 	Progress io.Writer
 }
 
-// InstallTools installs GoNB, goimports and gopls beside the kernelspec. It returns the variables
+// InstallTools installs GoNB, goimports and gopls next to the kernelspec. It returns the variables
 // that they need in the kernelspec's environment: see InstallOptions.Env. gopls is optional: if it
 // can't be installed, InstallTools prints that and continues.
 func InstallTools(ctx context.Context, opts ToolOptions) (map[string]string, error) {

@@ -159,7 +159,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// undisturbed returns the result of a training that nothing disturbs.
+// undisturbed returns the result of a training run that nothing disturbs.
 func undisturbed(t *testing.T, c *cluster.Cluster, training training) string {
 	t.Helper()
 	j := newTrainee(t, c, training)

@@ -187,7 +187,7 @@ if os.Getenv("GONBATCH_RESTARTS") == "0" {
 }
 fmt.Println("the second start has it")`
 
-// TestSecret checks that the value of a secret reaches the programs, also in a later start, and is
+// TestSecret checks that the value of a secret reaches the programs, even in a later start, and is
 // in no file, and that other users cannot read the run.
 func TestSecret(t *testing.T) {
 	t.Parallel()

@@ -14,10 +14,10 @@ import (
 // flag, the environment or a file gives is taken literally. YAML keys and flags have Lightning's
 // names if Lightning has the option.
 type Config struct {
-	// Name distinguishes the trainings of a program, in the run directory and in messages. The
-	// default is the name of the cell if it runs as a job, or "main"; further trainings get the
+	// Name distinguishes the training runs of a program, in the run directory and in messages. The
+	// default is the name of the cell if it runs as a job, or "main"; further training runs get the
 	// suffix "-2" and so on.
-	Name string `yaml:"name" help:"name of this training, for a program with several"`
+	Name string `yaml:"name" help:"name of this training run, for a program with several"`
 
 	// MaxEpochs is the number of passes over the training set. If no limit is set, it is 1.
 	MaxEpochs int `yaml:"max_epochs" help:"passes over the training set (default: 1 if no limit is set)"`
@@ -96,7 +96,7 @@ type Config struct {
 	monitorImplied bool // Checkpoint.Monitor is the default.
 }
 
-// LoaderConfig says how batches are loaded ahead of the steps that use them, for trainings,
+// LoaderConfig says how batches are loaded ahead of the steps that use them, for training runs,
 // validations, tests and predictions. It changes neither the examples of a batch nor their order.
 type LoaderConfig struct {
 	// Workers is the number of batches that a rank loads at once, while the device computes.
@@ -109,7 +109,7 @@ type LoaderConfig struct {
 	Prefetch int `yaml:"prefetch" help:"batches that are loaded ahead of the step, on the device; at least as many as workers (default: 2)"`
 }
 
-// EarlyStoppingConfig ends a training that no longer improves.
+// EarlyStoppingConfig ends a training run that no longer improves.
 type EarlyStoppingConfig struct {
 	// Monitor is the metric that must improve, such as "val/loss" or "train/loss". If it is empty,
 	// there is no early stopping.

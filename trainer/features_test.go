@@ -245,7 +245,7 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
-// TestAnotherTraining: a checkpoint of another training is refused.
+// TestAnotherTraining: a checkpoint of another training run is refused.
 func TestAnotherTraining(t *testing.T) {
 	dir := t.TempDir()
 	base := trainer.Config{MaxEpochs: 1, BatchSize: 12, Seed: 1, Checkpoint: trainer.CheckpointConfig{Dir: dir}}

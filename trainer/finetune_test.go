@@ -23,8 +23,8 @@ func netTask(opt optimizer.Interface) trainer.Task {
 	return trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, opt)
 }
 
-// TestFineTuning: a training begins with the body of another one, given by any kind of path, and
-// leaves a frozen body unchanged; the rest is trained from its own initial weights.
+// TestFineTuning: a training run begins with the body of another one, given by any kind of path,
+// and leaves a frozen body unchanged; the rest is trained from its own initial weights.
 func TestFineTuning(t *testing.T) { everywhere(t, testFineTuning) }
 
 func testFineTuning(t *testing.T) {
@@ -73,8 +73,8 @@ func testFineTuning(t *testing.T) {
 	}
 }
 
-// TestFineTuningResumes: when a killed training resumes, it has its own weights, not the initial
-// ones.
+// TestFineTuningResumes: when a killed training run resumes, it has its own weights, not the
+// initial ones.
 func TestFineTuningResumes(t *testing.T) {
 	base := inFolder(t.TempDir())
 	first, _ := newTrainer(t, base, blobTask(plainNet))

@@ -20,10 +20,10 @@ import (
 
 // Fit trains until it reaches one of the configured limits. validation may be nil.
 //
-// If the folder of checkpoints has one of this training, Fit resumes it: at the same batch, with
-// the same weights, optimizer state and random numbers. This is exact if the number of ranks is the
-// same. A training that has ended stays ended, unless the limit that ended it is higher now. A
-// trainer trains once: calling Fit after the end is an error.
+// If the folder of checkpoints has one of this training run, Fit resumes it: at the same batch,
+// with the same weights, optimizer state and random numbers. This is exact if the number of ranks
+// is the same. A training run that has ended stays ended, unless the limit that ended it is higher
+// now. A trainer trains once: calling Fit after the end is an error.
 //
 // If the job is told to stop (by SIGUSR1, SIGTERM or SIGINT, or because the context ends), all
 // ranks stop after the same update and save, and Fit returns a *StoppedError. In a job that submit
@@ -90,8 +90,8 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	return nil
 }
 
-// loader returns the loader of a training. It continues with the next epoch while the work at the
-// end of one is done.
+// loader returns the loader of a training run. It continues with the next epoch while the work at
+// the end of one is done.
 func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 	c, limit := t.config, 0
 	for _, batches := range []int{c.LimitTrainBatches, c.OverfitBatches} {

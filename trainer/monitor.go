@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// checkMonitors refuses to monitor a metric that no validation of this training will compute.
+// checkMonitors refuses to monitor a metric that no validation of this training run will compute.
 func (t *Trainer) checkMonitors(validates bool) error {
 	c := t.config
 	if err := t.checkMonitor("early_stopping.monitor", c.EarlyStopping.Monitor, validates); err != nil {

@@ -7,8 +7,8 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// position is where a training is and what it has seen: everything that is not a tensor and can't
-// be computed again. Each checkpoint has one.
+// position is where a training run is and what it has seen: everything that is not a tensor and
+// can't be computed again. Each checkpoint has one.
 type position struct {
 	Epoch int   `json:"epoch"` // The current one, from 0.
 	Batch int   `json:"batch"` // Batches of the epoch that are done.

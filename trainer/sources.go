@@ -17,11 +17,11 @@ import (
 	"gonbatch/internal/yamldoc"
 )
 
-// EnvPrefix is the prefix of environment variables that configure a training, such as
+// EnvPrefix is the prefix of environment variables that configure a training run, such as
 // TRAINER_MAX_EPOCHS and TRAINER_CHECKPOINT_KEEP.
 const EnvPrefix = "TRAINER_"
 
-// sources are the places besides the program's text that configure a training.
+// sources are the places besides the program's text that configure a training run.
 type sources struct {
 	file  string
 	given map[string]string // Values of flags, by field.

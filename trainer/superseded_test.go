@@ -11,8 +11,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestLostStartWritesNothing: a training that its scheduler has lost, and started again elsewhere,
-// writes no checkpoints.
+// TestLostStartWritesNothing: a training run that its scheduler has lost, and started again
+// elsewhere, writes no checkpoints.
 func TestLostStartWritesNothing(t *testing.T) {
 	run, err := rundir.Create(t.TempDir(), "x", time.Now())
 	if err != nil {

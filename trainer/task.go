@@ -137,7 +137,7 @@ func (o Objective) apart(other Objective) error {
 	case inner.Scope == outer.Scope:
 		return fmt.Errorf("two objectives have the scope %q: each variable can have one optimizer only", o.Scope)
 	case strings.HasPrefix(inner.Scope, strings.TrimSuffix(outer.Scope, "/")+"/"):
-		return fmt.Errorf("the scope %q of the objective %q lies in %q of %q: each variable can have one optimizer only, so give each model a scope beside the others",
+		return fmt.Errorf("the scope %q of the objective %q lies in %q of %q: each variable can have one optimizer only, so give each model a scope outside the others",
 			inner.Scope, inner.Name, outer.Scope, outer.Name)
 	}
 	return nil

@@ -85,7 +85,7 @@ func WithLogger(l logger.Logger) Option { return func(t *Trainer) { t.logger = l
 // WithOutput makes rank 0 show its progress on out instead of standard output.
 func WithOutput(out io.Writer) Option { return func(t *Trainer) { t.out = out } }
 
-// New prepares a training. Flags, the environment and a file may change the configuration (see
+// New prepares a training run. Flags, the environment and a file may change the configuration (see
 // [Config.AddFlags]).
 func New(world *distributed.World, config Config, task Task, options ...Option) (*Trainer, error) {
 	env := readEnvironment(os.Getenv)
@@ -127,7 +127,8 @@ func (t *Trainer) open() error {
 	}
 	t.randoms = &randoms{store: t.store}
 	// XLA's results differ in some bits if the order of a program's variables differs. A checkpoint
-	// brings these two variables before the model is built, so they come first in every training.
+	// brings these two variables before the model is built, so they come first in every training
+	// run.
 	if err := t.randoms.seed(t.config.Seed); err != nil {
 		return fmt.Errorf("trainer: seed %d: %w", t.config.Seed, err)
 	}
@@ -157,7 +158,7 @@ func (t *Trainer) open() error {
 	return nil
 }
 
-// anyShapes removes GoMLX's limit of 32 shapes for a program, which would end a training at the
+// anyShapes removes GoMLX's limit of 32 shapes for a program, which would end a training run at the
 // 33rd size of a last batch.
 const anyShapes = -1
 
@@ -210,7 +211,7 @@ func (t *Trainer) printf(format string, args ...any) {
 	}
 }
 
-// names gives the trainings of a program their default names.
+// names gives the training runs of a program their default names.
 var names = &namer{used: map[string]int{}}
 
 type namer struct {

@@ -18,13 +18,13 @@ import (
 	"gonbatch/trainer"
 )
 
-// validations records the updates after which a training validates, also after restarts.
+// validations records the updates after which a training run validates, including after restarts.
 func validations(seen *[]int64) trainer.Callback {
 	return trainer.Callback{Name: "validations", ValidationEnd: func(e *trainer.Event) error { *seen = append(*seen, e.Step); return nil }}
 }
 
-// TestValidationsOfARestart: a training that is killed after any update validates as often as an
-// undisturbed one, and its patience ends at the same update.
+// TestValidationsOfARestart: a training run that is killed after any update validates as often as
+// an undisturbed one, and its patience ends at the same update.
 func TestValidationsOfARestart(t *testing.T) {
 	for name, interval := range map[string]int{"at the end of an epoch": 0, "every 5 updates": 5} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-"""Time the steps of a training as bench/step does: median times, the first step, and the memory."""
+"""Time the steps of a training run as bench/step does: median times, the first step, and the memory."""
 
 import resource
 import statistics

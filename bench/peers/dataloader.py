@@ -1,4 +1,4 @@
-"""What bench/load measures, with PyTorch's DataLoader: steps beside a dataset that waits, or the loading of a folder of JPEGs
+"""What bench/load measures, with PyTorch's DataLoader: steps with a dataset that waits, or the loading of a folder of JPEGs
 by Pillow. It prints one JSON line."""
 
 import argparse

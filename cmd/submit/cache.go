@@ -14,7 +14,7 @@ restart load them. They are in your cache folder, or in the one that ` + rundir.
 names; its value off turns the cache off. The cache stays near 2 GiB by itself: it drops the
 programs that were not used for the longest time.
 
-Programs can be removed at any time, also while jobs run. They are compiled again when they are
+Programs can be removed at any time, even while jobs run. They are compiled again when they are
 needed.`
 
 func newCacheCommand(a *app) *cobra.Command {

@@ -13,7 +13,7 @@ import (
 
 const resumeLong = `resume starts a run again that was stopped, failed, was cancelled or was lost. It runs the programs
 in the run directory, on SLURM or on this machine as before. Cells that have succeeded are skipped,
-and a training resumes from its newest checkpoint. Options replace those that the run was submitted
+and a training run resumes from its newest checkpoint. Options replace those that the run was submitted
 with.
 
 ` + aboutRun

@@ -17,8 +17,8 @@ func Batch(ds data.Dataset, indices []int) (inputs, labels []*tensors.Tensor, er
 	return load(ds.Name(), indices, ds.Batch)
 }
 
-// EpochBatch returns examples of a dataset in an epoch of a training, as data.EpochBatch does. If
-// the dataset fails or panics, the error is an *Error.
+// EpochBatch returns examples of a dataset in an epoch of a training run, as data.EpochBatch does.
+// If the dataset fails or panics, the error is an *Error.
 func EpochBatch(ds data.Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	return load(ds.Name(), indices, func(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 		return data.EpochBatch(ds, epoch, indices)

@@ -25,7 +25,8 @@ size_t gb_extents_at(const gb_extents *x, const char *begin);
 // gb_extents_fit returns the index of the smallest idle extent of at least so many pages; if there is none, the count.
 size_t gb_extents_fit(const gb_extents *x, size_t pages);
 
-// gb_extents_add adds idle memory. It becomes one extent with idle memory beside it. There must be room.
+// gb_extents_add adds idle memory. It becomes one extent with idle memory next to it. There must be
+// room.
 void gb_extents_add(gb_extents *x, char *begin, size_t pages);
 
 // gb_extents_use makes a block in use of the first pages of an idle extent. There must be room.

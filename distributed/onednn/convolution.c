@@ -7,7 +7,7 @@
 
 enum { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS };
 
-// form describes a convolution, also for its gradients: the forward one. It must agree with
+// form describes the forward convolution, for its gradients too. It must agree with
 // pjrt/convolution.go.
 typedef struct {
   int64_t op, batch, height, width, in, out_height, out_width, out, rows, columns;

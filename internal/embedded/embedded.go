@@ -127,7 +127,7 @@ func isRegular(tree fs.FS, name string) bool {
 // sourceSuffixes end the names of files that Go compiles.
 var sourceSuffixes = []string{".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso"}
 
-// IsSource reports whether Go would use a file that lies beside a program. The name is relative to
+// IsSource reports whether Go would use a file next to a program. The name is relative to
 // the program's folder.
 func IsSource(name string) bool {
 	return slices.Contains(sourceSuffixes, path.Ext(name)) && !strings.Contains(name, "/") && !isHidden(name) ||

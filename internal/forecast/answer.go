@@ -2,7 +2,7 @@ package forecast
 
 import "fmt"
 
-// World is what a training is to run on.
+// World is what a training run is to run on.
 type World struct {
 	Target      string `json:"target"`
 	Nodes       int    `json:"nodes"`
@@ -27,7 +27,7 @@ type Question struct {
 	// Batch takes the place of the batch size that the program gives, over all ranks; 0 leaves it.
 	Batch int `json:"batch,omitempty"`
 	// PlainSteps is how often a program without collectives may change variables, before the
-	// optimizer of the world is there: more would be a training without it. 0 is no limit.
+	// optimizer of the world is there: more would be a training run without it. 0 is no limit.
 	PlainSteps int `json:"plain_steps,omitempty"`
 	// Answer is nil before the program has come to its step.
 	Answer *Answer `json:"answer,omitempty"`

@@ -153,14 +153,14 @@ func (d Dir) Metrics() string { return d.join("metrics.jsonl") }
 // MetricsTable returns the path of the file of the same metrics as comma-separated values.
 func (d Dir) MetricsTable() string { return d.join("metrics.csv") }
 
-// TensorBoard returns the path of the folder of event files. Each training has its own folder in
-// it, which TensorBoard shows as a run.
+// TensorBoard returns the path of the folder of event files. Each training run has its own folder
+// in it, which TensorBoard shows as a run.
 func (d Dir) TensorBoard() string { return d.join("tensorboard") }
 
 // Curves returns the path of the folder of drawn metrics and sample images.
 func (d Dir) Curves() string { return d.join("curves") }
 
-// MLflowRuns returns the path of the folder with a file for each training that MLflow records,
+// MLflowRuns returns the path of the folder with a file for each training run that MLflow records,
 // which contains the id of its run in MLflow.
 func (d Dir) MLflowRuns() string { return d.join("mlflow-runs") }
 

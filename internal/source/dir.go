@@ -79,7 +79,7 @@ func checkout(dir string) (string, error) {
 	return dir, nil
 }
 
-// write copies the library to a folder beside dir and renames it to dir. Another process may be
+// write copies the library to a folder next to dir and renames it to dir. Another process may be
 // first: then its folder is as good as ours.
 func write(ctx context.Context, library fs.FS, dir string) (err error) {
 	parent := filepath.Dir(dir)

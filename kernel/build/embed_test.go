@@ -63,7 +63,7 @@ func TestEmbedInTest(t *testing.T) {
 }
 
 // TestEmbeddedContentCounts: when an embedded file has changed, a kept variable begins again, and
-// so does a training.
+// so does a training run.
 func TestEmbeddedContentCounts(t *testing.T) {
 	dir := t.TempDir()
 	b := &builder{Options: Options{Verb: []string{"build"}, NotebookDir: dir, Dir: t.TempDir(), Plans: t.TempDir(), Cell: t.TempDir(), Checkpoints: "/places"}}

@@ -45,7 +45,7 @@ func program(body string, imports ...string) string {
 }
 
 // TestPlain: as in a job, a program that imports nothing of gonbatch has the versions that its own
-// modules ask for, also beside the kernel's own functions.
+// modules ask for, even next to the kernel's own functions.
 func TestPlain(t *testing.T) {
 	const plots, pin, shared, trainer = "example.com/plots", "example.com/pin", "example.com/shared", "gonbatch/trainer"
 	dir := t.TempDir()

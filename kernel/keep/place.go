@@ -210,8 +210,8 @@ func encodeFile(w io.Writer, name string, value reflect.Value) error {
 
 // unchanged reports whether the old file already has the value, in gob's encoding: that depends on
 // the order of a map's entries, and on the types that the program has encoded before. Then the file
-// stays as it is, because a training compares the hash of the kept values to decide whether it may
-// resume.
+// stays as it is, because a training run compares the hash of the kept values to decide whether it
+// may resume.
 func unchanged(name string, old *os.File, value reflect.Value) bool {
 	if !usesGob(value.Type()) || check(value, name, true, nil) != nil {
 		return false

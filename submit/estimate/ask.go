@@ -23,7 +23,7 @@ type Program struct {
 	Path string
 	Cell rundir.Cell
 	Dir  string // Dir is the folder that it runs in.
-	// Env is set beside the cell's own, which takes precedence.
+	// Env is set in addition to the cell's own, which takes precedence.
 	Env map[string]string
 	Limits
 	// background is set if the program has the lowest priority, for the processor and for memory.

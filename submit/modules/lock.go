@@ -22,7 +22,7 @@ import (
 	"gonbatch/submit/export"
 )
 
-// LockFile returns the path of a notebook's lock: the file beside it that keeps its modules.
+// LockFile returns the path of a notebook's lock: the file next to it that keeps its modules.
 func LockFile(notebook string) string { return notebook + ".lock" }
 
 // lock holds the modules and imports found for a notebook.

@@ -102,8 +102,8 @@ func (r Run) Series(name string) Series {
 	return series
 }
 
-// Checkpoints returns the checkpoints of all trainings of the run, the newest last. The Err of an
-// unusable checkpoint says why.
+// Checkpoints returns the checkpoints of all training runs of the run, the newest last. The Err of
+// an unusable checkpoint says why.
 func (r Run) Checkpoints() []folder.Info {
 	paths, err := r.dir.CheckpointFolders()
 	check(err)

@@ -20,7 +20,7 @@ const RulesFile = "corpus.yaml"
 
 // Rules say how the notebooks of a folder are compared. The zero value compares them as they are.
 type Rules struct {
-	// Replace changes the source of every cell on all sides, for example to shorten trainings.
+	// Replace changes the source of every cell on all sides, for example to shorten training.
 	Replace []Replacement `yaml:"replace"`
 	// Mask matches the parts of a cell's output that differ from run to run.
 	Mask []Pattern `yaml:"mask"`

@@ -271,7 +271,7 @@ static void fork_child(void) {
   check(waitpid(child, &status, 0) == child && status == 0, "a child failed");
 }
 
-// threads: many use the pool, also while processes are forked.
+// threads: many use the pool, even while processes are forked.
 static void threads(void) {
   pthread_t all[4];
   for (size_t i = 0; i < 4; i++) {
