@@ -85,7 +85,8 @@ static int describe(const form *f, const void *src, const void *weights, const v
   return failed;
 }
 
-// convert prepares the conversion of the weights from the given layout, or of their gradients to it.
+// convert prepares the conversion of the weights from the given layout, or of their gradients to
+// it.
 static int convert(buffer *weights, const void *given, const void *wanted, int to_given) {
   if (gb_dnn.layout_equal(given, wanted)) return 0;
   void *described = NULL;

@@ -1,4 +1,5 @@
-// blocks TEST SEED    takes blocks of memory and gives them back at random, as XLA does, and prints what that took.
+// blocks TEST SEED takes blocks of memory and gives them back at random, as XLA does, and prints
+// what that took.
 //
 // The program has the pool in it, so that its malloc is the one of package memory.
 #define _GNU_SOURCE
