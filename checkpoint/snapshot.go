@@ -86,7 +86,7 @@ func collect(store *model.Store, pass func(name string, t *tensors.Tensor) (*ten
 		name := names.stable(v.Path())
 		if !v.HasValue() {
 			if isWeight(v) {
-				return nil, fmt.Errorf("checkpoint: the variable %s, %s, has no value yet: a snapshot would miss a part of the model", v.Path(), v.Shape())
+				return nil, fmt.Errorf("checkpoint: the variable %s, %s, has no value yet, so a snapshot would be incomplete", v.Path(), v.Shape())
 			}
 			continue
 		}

@@ -105,11 +105,11 @@ func (f *Folder) find(dir string) error {
 		case err != nil:
 			return err
 		case isOne:
-			return fmt.Errorf("%s is in no class: move it to a folder that is named by its class", entry.Name())
+			return fmt.Errorf("%s belongs to no class: move it to a folder named after its class", entry.Name())
 		}
 	}
 	if len(f.classes) == 0 {
-		return errors.New("there is no folder in it: it needs one for each class")
+		return errors.New("it has no folders: it needs one for each class")
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (m *memory) check(t *tensors.Tensor) error {
 	case t.Rank() == 0:
 		return fmt.Errorf("is a scalar, %s: its first axis must be the example", t.Shape())
 	case t.DType().Bits()%8 != 0:
-		return fmt.Errorf("is %s: rows of less than a byte an element can't be read alone", t.Shape())
+		return fmt.Errorf("is %s: rows with elements smaller than a byte can't be read separately", t.Shape())
 	}
 	switch n := t.Shape().Dimensions[0]; {
 	case n == 0:

@@ -61,5 +61,5 @@ func findGo(environ []string) (string, error) {
 		}
 		return "", fmt.Errorf("%s=%s: there is no go command: run submit kernel install again", rundir.EnvGo, command)
 	}
-	return "", errors.New("go not found on PATH: the kernel compiles cells, install Go from https://go.dev/dl")
+	return "", errors.New("go not found on PATH, and the kernel compiles cells with it: install Go from https://go.dev/dl")
 }

@@ -130,7 +130,7 @@ func TestGPUType(t *testing.T) {
 	if err == nil {
 		t.Error("GPUs that the cluster does not have were accepted")
 	}
-	wantAll(t, out, "SLURM did not take the job: sbatch: ")
+	wantAll(t, out, "SLURM rejected the job: sbatch: ")
 }
 
 // TestInheritedOptions checks that the shell's variables for sbatch do not override the options,

@@ -10,10 +10,10 @@ import (
 // configuration.
 func (t *Trainer) comparePosition(at position) error {
 	if at.Seed != t.config.Seed {
-		return fmt.Errorf("it is of a training run with seed %d, this one has %d: use the same, or another checkpoint.dir", at.Seed, t.config.Seed)
+		return fmt.Errorf("it is from a training run with seed %d; this one has %d: use the same, or another checkpoint.dir", at.Seed, t.config.Seed)
 	}
 	if at.BatchSize != t.config.BatchSize {
-		return fmt.Errorf("it is of a training run with batches of %s, this one has %d: use the same, or another checkpoint.dir", plural.Of(at.BatchSize, "example"), t.config.BatchSize)
+		return fmt.Errorf("it is from a training run with batches of %s; this one has %d: use the same, or another checkpoint.dir", plural.Of(at.BatchSize, "example"), t.config.BatchSize)
 	}
 	if at.Batch > 0 {
 		if err := t.compareEpoch(at); err != nil {
@@ -21,7 +21,7 @@ func (t *Trainer) comparePosition(at position) error {
 		}
 	}
 	if run := t.env.RunName(); run != "" && run == at.Run && at.Name != t.config.Name {
-		return fmt.Errorf("it is of the training %q of this run, this one is %q: give each a folder of its own (checkpoint.dir)", at.Name, t.config.Name)
+		return fmt.Errorf("it belongs to the training run %q of this run; this one is %q: give each its own folder (checkpoint.dir)", at.Name, t.config.Name)
 	}
 	return nil
 }
@@ -30,7 +30,7 @@ func (t *Trainer) comparePosition(at position) error {
 // twice, and others not at all. Between epochs all of these may change.
 func (t *Trainer) compareEpoch(at position) error {
 	if at.Batches != t.plan.batches {
-		return fmt.Errorf("it is of a training run with %s in an epoch, this one has %d: has the dataset changed?", plural.Of(at.Batches, "batch"), t.plan.batches)
+		return fmt.Errorf("it is from a training run with %s in an epoch; this one has %d: has the dataset changed?", plural.Of(at.Batches, "batch"), t.plan.batches)
 	}
 	if at.Batch == at.Batches {
 		return nil

@@ -188,7 +188,7 @@ func TestTaskErrors(t *testing.T) {
 		{"a moving average", trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1), metric.NewExponentialMovingAverageMetric("Hits", "", "", nil, nil, 0.1)),
 			"is a moving average"},
 		{"no scope", trainer.Adversarial(pullApart, objective("a", "")), "must be a path"},
-		{"no name", trainer.Adversarial(pullApart, objective("", "/a"), objective("b", "/b")), "without a name"},
+		{"no name", trainer.Adversarial(pullApart, objective("", "/a"), objective("b", "/b")), "has no name"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -187,7 +187,7 @@ func TestFitTwice(t *testing.T) {
 	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "a trainer trains once") {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "a trainer trains only once") {
 		t.Errorf("got %v, want that it has ended", err)
 	}
 }

@@ -178,9 +178,9 @@ func TestFineTuningRefuses(t *testing.T) {
 	}
 	c.Checkpoint = trainer.CheckpointConfig{Off: true}
 	for want, option := range map[string]trainer.Option{
-		`there are no weights under "/bdy", but under ["/hidden" "/logits"]`: trainer.InitFrom(dir, "/bdy"),
-		`the scope "hidden": it must be a path such as "/body"`:              trainer.InitFrom(dir, "hidden"),
-		"is neither a checkpoint, nor a folder of checkpoints":               trainer.InitFrom(t.TempDir()),
+		`there are no weights under "/bdy", only under ["/hidden" "/logits"]`: trainer.InitFrom(dir, "/bdy"),
+		`the scope "hidden": it must be a path such as "/body"`:               trainer.InitFrom(dir, "hidden"),
+		"is neither a checkpoint, nor a folder of checkpoints":                trainer.InitFrom(t.TempDir()),
 		"no such file":                                                          trainer.InitFrom("nowhere.safetensors"),
 		`Freeze: the scope "body/": it must be`:                                 trainer.Freeze("body/"),
 		`Freeze: the model has no trainable variable under "/bdy"`:              trainer.Freeze("/bdy"),

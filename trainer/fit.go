@@ -50,7 +50,7 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) er
 
 func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) error {
 	if t.fitted {
-		return fmt.Errorf("its training has ended (%s): a trainer trains once: make another one with trainer.New, with a folder of its own (checkpoint.dir)", t.at.End.Reason)
+		return fmt.Errorf("its training has ended (%s), and a trainer trains only once: make another one with trainer.New, with its own folder (checkpoint.dir)", t.at.End.Reason)
 	}
 	if t.best != "" {
 		return fmt.Errorf("the weights of the training were replaced by those of %s: call Fit before LoadBest and LoadAverage, or make another trainer", t.best)

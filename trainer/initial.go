@@ -146,7 +146,7 @@ func (i *initial) check(s *checkpoint.Snapshot) error {
 			return err
 		}
 		if !slices.ContainsFunc(all, func(path string) bool { return under(path, scope) }) {
-			return fmt.Errorf("there are no weights under %q, but under %q", scope, topScopes(all))
+			return fmt.Errorf("there are no weights under %q, only under %q", scope, topScopes(all))
 		}
 	}
 	if len(all) == 0 {

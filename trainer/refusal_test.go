@@ -40,7 +40,7 @@ func TestRefusedTwice(t *testing.T) {
 	c.MaxEpochs, c.Seed = 2, 2
 	tr, _ = newTrainer(t, c, blobTask(plainNet))
 	for range 2 {
-		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "seed 1, this one has 2") {
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "seed 1; this one has 2") {
 			t.Errorf("got %v, want to be refused", err)
 		}
 	}

@@ -152,7 +152,7 @@ func (r *run) wholePosition() (position, error) {
 // hand passes a snapshot to the writer, on rank 0.
 func (r *run) hand(at position, ranks [][]byte) error {
 	if r.env.Superseded() {
-		return errors.New("the run has been started again, because this node was lost to its scheduler: the checkpoints are the new start's now")
+		return errors.New("the scheduler lost this node and started the run again: the checkpoints now belong to the new start")
 	}
 	if err := r.saver.others.check(at.Run); err != nil {
 		return err

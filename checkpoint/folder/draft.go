@@ -173,7 +173,7 @@ func (d *Draft) Discard() error {
 func (d *Draft) explain(file string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		err = fmt.Errorf("%w: make room, or keep fewer checkpoints; those before this one are whole", err)
+		err = fmt.Errorf("%w: make room, or keep fewer checkpoints; earlier ones are intact", err)
 	case errors.Is(err, fs.ErrNotExist):
 		err = fmt.Errorf("%w: is another process saving to %s?", err, d.root)
 	}

@@ -14,7 +14,7 @@ const unsignedByte = 0x08
 // copy.
 func parseIDX(content []byte, rank int) (size []int, values []uint8, err error) {
 	if len(content) < 4 {
-		return nil, nil, fmt.Errorf("not an IDX file: %d bytes; its head alone has 4", len(content))
+		return nil, nil, fmt.Errorf("not an IDX file: %d bytes; the header alone has 4", len(content))
 	}
 	switch {
 	case content[0] == 0x1f && content[1] == 0x8b:

@@ -110,7 +110,7 @@ func isBadName(name string) bool {
 }
 
 func badName(name string) error {
-	return fmt.Errorf("%s: Go embeds no file or folder of that name: give it another one", name)
+	return fmt.Errorf("%s: Go can't embed a file or folder with this name: rename it", name)
 }
 
 func hasModule(tree fs.FS, folder string) bool {

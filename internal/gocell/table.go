@@ -9,7 +9,7 @@ const (
 var Magics = []Magic{
 	// The program of a cell.
 	{Name: "%%", Usage: "%% [ARGUMENTS]", Runner: GoNB, InJob: Applies,
-		Help: "Make the lines below the cell's main. ARGUMENTS are the program's."},
+		Help: "Make the lines below the body of main. ARGUMENTS are passed to the program."},
 	{Name: "%main", Usage: "%main [ARGUMENTS]", Runner: GoNB, InJob: Applies, Help: "The same as %%."},
 	{Name: "%args", Usage: "%args ARGUMENTS", Runner: GoNB, InJob: Applies,
 		Help: "Set the arguments of the next program."},
@@ -27,7 +27,7 @@ var Magics = []Magic{
 	{Name: Flags, Usage: "%goflags [FLAGS]", Runner: GoNB, InJob: Applies,
 		Help: "Set the flags of go build, or print them."},
 	{Name: "%capture", Usage: "%capture [-a] FILE", Runner: GoNB, InJob: Applies, Words: []string{"-a"},
-		Help: "Copy the output of the cell's program to FILE, in a job that of rank 0. -a appends."},
+		Help: "Copy the output of the cell's program to FILE; in a job, that of rank 0. -a appends."},
 	{Name: "%with_inputs", Usage: "%with_inputs", Runner: Kernel, InJob: Refused, Why: waitsForInput,
 		Help: "Let the next shell command read what you type. This kernel always does."},
 	{Name: "%with_password", Usage: "%with_password", Runner: Kernel, InJob: Refused, Why: waitsForInput,

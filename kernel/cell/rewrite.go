@@ -77,7 +77,7 @@ func setEnv(p *preparer, call gocell.Call) (string, error) {
 
 func devices(p *preparer, call gocell.Call) (string, error) {
 	if len(p.file.Mains) > 0 {
-		return "", errors.New("%devices is a program of its own: put it into another cell than the one with %%")
+		return "", errors.New("%devices is a program of its own: put it into a different cell from the one with %%")
 	}
 	return alone(bareOpen+"gonbatch__devices() }")(p, call)
 }

@@ -77,7 +77,7 @@ func ownWords(words []string) []string {
 func (m *Magics) submitSaved(ctx context.Context, s Session, words []string) error {
 	file := m.notebookFile()
 	if file == "" {
-		return errors.New("%submit --saved: this client does not tell which file the notebook is (JPY_SESSION_NAME is unset): use %submit, or !submit FILE")
+		return errors.New("%submit --saved: this client doesn't say which file the notebook is (JPY_SESSION_NAME is unset): use %submit, or !submit FILE")
 	}
 	if cells := savedCells(file); cells != nil {
 		warnStale(s, cells)

@@ -70,7 +70,7 @@ func (p Program) ask(ctx context.Context, shell submit.Shell, q forecast.Questio
 	}
 	switch {
 	case q.Answer == nil:
-		return answer, fmt.Errorf("the program of cell %s ended without a training step: check --target needs one by package trainer, or by World.Optimizer", p.Cell.Name)
+		return answer, fmt.Errorf("the program of cell %s ended without a training step: check --target needs one made with package trainer or World.Optimizer", p.Cell.Name)
 	case q.Answer.Error != "":
 		return answer, errors.New(q.Answer.Error)
 	}
@@ -82,7 +82,7 @@ func (p Program) limited(ctx context.Context) (context.Context, context.CancelFu
 	if p.Time == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, p.Time, fmt.Errorf("the program of cell %s has not come to a training step by package trainer or World.Optimizer in %s; --%s gives it more time",
+	return context.WithTimeoutCause(ctx, p.Time, fmt.Errorf("the program of cell %s has not reached a training step of package trainer or World.Optimizer in %s; --%s gives it more time",
 		p.Cell.Name, p.Time, p.TimeFlag))
 }
 

@@ -58,7 +58,7 @@ func readLock(path string) (*lock, error) {
 	}
 	l := parseLock(path, bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 	if l == nil {
-		return nil, fmt.Errorf("%s is damaged, or was edited: take it from your version control again, or delete it to get the newest versions of the notebook's modules", path)
+		return nil, fmt.Errorf("%s is damaged, or was edited: restore it from version control, or delete it to get the newest versions of the notebook's modules", path)
 	}
 	return l, nil
 }

@@ -84,7 +84,7 @@ func (r Run) unknown(name string, all map[string]float64) error {
 	if len(all) == 0 {
 		return fmt.Errorf("result: the run %s has no metric yet", r.Name())
 	}
-	return fmt.Errorf("result: the run %s has no metric %q, but %s", r.Name(), name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	return fmt.Errorf("result: the run %s has no metric %q, only %s", r.Name(), name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 }
 
 // Series returns the values of a metric by step.
