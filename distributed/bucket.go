@@ -10,7 +10,7 @@ import (
 	"gonbatch/distributed/pjrt"
 )
 
-// overlappedBytes is the size of a bucket where a step goes on computing during an all-reduce (Li
+// overlappedBytes is the size of a bucket where a step continues computing during an all-reduce (Li
 // et al., PyTorch Distributed, VLDB 2020, https://arxiv.org/abs/2006.15704, section 3.2). More of
 // the backward pass runs during the all-reduces than with PyTorch's 25 MiB: see docs/adr/0015.
 const overlappedBytes = 12 << 20

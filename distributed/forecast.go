@@ -152,8 +152,8 @@ func (f *forecaster) reply() error {
 	return nil
 }
 
-// updates ends a process that trains, but not by the world's optimizer: it would go on to the end
-// of its training.
+// updates ends a process that trains, but not by the world's optimizer: it would continue to the
+// end of its training.
 func (f *forecaster) updates(program string, times int) {
 	limit := f.question.PlainSteps
 	if limit == 0 || times < limit || f.optimizes.Load() {

@@ -177,7 +177,7 @@ func (r *run[B]) yield(end int, yield func(B, error) bool) bool {
 	return true
 }
 
-// lastOf returns the number of batches in so many epochs.
+// lastOf returns the number of batches in this many epochs.
 func (l *loader[B]) lastOf(epochs int) int {
 	if epochs > math.MaxInt/l.Steps() {
 		return math.MaxInt

@@ -155,7 +155,7 @@ func (i *initial) check(s *checkpoint.Snapshot) error {
 	return nil
 }
 
-// wants reports whether a weight is to be initialized.
+// wants reports whether a weight must be initialized.
 func (i *initial) wants(path string) bool {
 	return len(i.scopes) == 0 || slices.ContainsFunc(i.scopes, func(scope string) bool { return under(path, scope) })
 }

@@ -47,7 +47,7 @@ func checkName(name string) error {
 		return fmt.Errorf("tensor %q: the format reserves this name: rename it", name)
 	case name == "":
 		return errors.New("a tensor has no name")
-	case !utf8.ValidString(name), strings.ContainsRune(name, utf8.RuneError): // JSON has this rune in place of bytes that aren't UTF-8.
+	case !utf8.ValidString(name), strings.ContainsRune(name, utf8.RuneError): // JSON has this rune instead of bytes that aren't UTF-8.
 		return fmt.Errorf("tensor %q: the name isn't UTF-8", name)
 	}
 	return nil

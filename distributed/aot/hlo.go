@@ -9,7 +9,7 @@ import (
 
 // Collective is one that a scheduled program has.
 type Collective struct {
-	// Op is XLA's name: "all-reduce", or "all-reduce-start" where the program goes on meanwhile.
+	// Op is XLA's name: "all-reduce", or "all-reduce-start" where the program continues meanwhile.
 	Op string
 	// Bytes is the size of what each GPU puts in.
 	Bytes int64
@@ -98,7 +98,7 @@ func sizeOf(shape []byte) (size int64, err error) {
 	return size + elements*elementSizes[element], err
 }
 
-// each calls f with the messages or texts in the fields of that number.
+// each calls f with the messages or strings in the fields of that number.
 func each(message []byte, wanted protowire.Number, f func([]byte) error) error {
 	return eachField(message, func(number protowire.Number, kind protowire.Type, value []byte) error {
 		if number != wanted || kind != protowire.BytesType {

@@ -60,7 +60,7 @@ func TestFiles(t *testing.T) {
 		{pattern: "/a", fails: "without .. and not absolute"},
 		{pattern: "[", fails: "syntax error"},
 		{pattern: "*.go", fails: "compile main.go into the program: move it into a subfolder"},
-		{pattern: "go.*", fails: "take go.mod for a part"},
+		{pattern: "go.*", fails: "compile go.mod into"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.pattern, func(t *testing.T) {

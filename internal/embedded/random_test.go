@@ -50,7 +50,7 @@ func TestFilesAsGo(t *testing.T) {
 
 // onlySource reports whether an error is about a file that Go embeds, but not next to a program.
 func onlySource(err error, embeds []string) bool {
-	return err != nil && strings.Contains(err.Error(), "take p.go for a part") && slices.Contains(embeds, "p.go")
+	return err != nil && strings.Contains(err.Error(), "compile p.go into") && slices.Contains(embeds, "p.go")
 }
 
 // clashes reports whether a path is a folder of a file, or the reverse.

@@ -9,7 +9,7 @@ type World struct {
 	GPUsPerNode int    `json:"gpus_per_node"`
 }
 
-// Ranks is the number of GPUs, of each of which a rank computes on one.
+// Ranks is the number of ranks, each of which computes on one GPU.
 func (w World) Ranks() int { return w.Nodes * w.GPUsPerNode }
 
 // String is the world in words.
@@ -76,7 +76,7 @@ type Floor struct {
 	Compute float64 `json:"compute"`
 	Memory  float64 `json:"memory"`
 	Network float64 `json:"network"`
-	// Step is the largest of them: at best they all go on at once.
+	// Step is the largest of them: at best they overlap completely.
 	Step float64 `json:"step"`
 }
 

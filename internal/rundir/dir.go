@@ -139,7 +139,7 @@ func (d Dir) Logs() string { return d.join("logs") }
 // RankLog returns the path of the log of one rank, with all cells in order.
 func (d Dir) RankLog(rank int) string { return d.rankLog(strconv.Itoa(rank)) }
 
-// RankLogPattern is RankLog with placeholder (such as SLURM's "%t") in place of the rank.
+// RankLogPattern is RankLog with placeholder (such as SLURM's "%t") instead of the rank.
 func (d Dir) RankLogPattern(placeholder string) string { return d.rankLog(placeholder) }
 
 func (d Dir) rankLog(rank string) string { return filepath.Join(d.Logs(), "rank-"+rank+".log") }

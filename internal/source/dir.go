@@ -31,7 +31,7 @@ const (
 )
 
 // Dir returns the folder with gonbatch's source. The first call writes it, to source/<hash> in the
-// cache; later calls find it. Concurrent calls, also from several processes, are safe: the folder
+// cache; later calls find it. Concurrent calls, even from several processes, are safe: the folder
 // appears complete or not at all.
 func Dir(ctx context.Context, opt Options) (string, error) {
 	if opt.Getenv != nil {

@@ -36,7 +36,7 @@ func setting(set func(*preparer)) func(*preparer, gocell.Call) (string, error) {
 	}
 }
 
-// alone replaces a magic without arguments by a text.
+// alone replaces a magic without arguments with a string.
 func alone(text string) func(*preparer, gocell.Call) (string, error) {
 	return func(_ *preparer, call gocell.Call) (string, error) {
 		if rest := call.Rest(); rest != "" {

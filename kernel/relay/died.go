@@ -8,7 +8,7 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// Died reports that GoNB has ended, though nobody asked it to.
+// Died is the error of a session whose GoNB has ended unasked.
 type Died struct {
 	// Reason is why, as far as it is known.
 	Reason string

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// lookup returns a key's flag, or an error if the key is no flag that may be set here.
+// lookup returns a key's flag, or an error if the key is not a flag that may be set here.
 func lookup(flags *pflag.FlagSet, key string) (*pflag.Flag, error) {
 	known := settable(flags)
 	for _, f := range known {
@@ -33,7 +33,7 @@ func lookup(flags *pflag.FlagSet, key string) (*pflag.Flag, error) {
 // maxDistance is how many letters of a typo may be wrong.
 const maxDistance = 3
 
-// nearest lists up to three keys that a typo may stand for, the nearest first.
+// nearest lists up to three keys that may be meant by a typo, the nearest first.
 func nearest(key string, known []*pflag.Flag) []string {
 	type candidate struct {
 		name     string

@@ -19,7 +19,7 @@ const weightsEntry = "weights"
 func saveStore(w io.Writer, store *model.Store) error {
 	take := checkpoint.View
 	if keep.Sudden() {
-		take = checkpoint.Take // A training run in another goroutine may go on.
+		take = checkpoint.Take // A training run in another goroutine may continue.
 	}
 	s, err := take(store)
 	if err != nil {
