@@ -159,8 +159,8 @@ func (f *forecaster) updates(program string, times int) {
 	if limit == 0 || times < limit || f.optimizes.Load() {
 		return
 	}
-	f.answer.Error = fmt.Sprintf("the program has changed variables %d times by %q, and has averaged no gradients: train by package trainer, or by World.Optimizer; "+
-		"if the distributed training comes later, give more --plain-steps", times, program)
+	f.answer.Error = fmt.Sprintf("the program has changed variables %d times with %q, and has not averaged gradients: train with package trainer or World.Optimizer; "+
+		"if distributed training comes later, increase --plain-steps", times, program)
 	if err := f.reply(); err != nil {
 		fmt.Fprintln(f.log, "gonbatch:", err)
 	}

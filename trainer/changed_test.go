@@ -70,7 +70,7 @@ func TestResumeWithAChange(t *testing.T) {
 		{"seed", func(s *changeable) { s.config.Seed = 2 }, "seed 1; this one has 2", "seed 1; this one has 2", 0},
 		{"half precision", func(s *changeable) { s.config.Precision = "bf16-true" }, `precision "32-true", this training run has`, `precision "32-true", this training run has`, 0},
 		{"double precision", func(s *changeable) { s.config.Precision = "64-true" }, `precision "32-true", this training run has`, `precision "32-true", this training run has`, 0},
-		{"optimizer", func(s *changeable) { s.opt = optimizer.Adam().LearningRate(0.1).Done() }, "is of another model", "is of another model", 0},
+		{"optimizer", func(s *changeable) { s.opt = optimizer.Adam().LearningRate(0.1).Done() }, "belongs to a different model", "belongs to a different model", 0},
 		{"learning rate", func(s *changeable) { s.opt = plainSGD(0.2) }, "", "", 12},
 		{"schedule", func(s *changeable) { s.config.Schedule.Kind = "cosine" }, "", "", 12},
 		{"clipping", func(s *changeable) { s.config.GradientClipNorm = 1 }, "", "", 12},

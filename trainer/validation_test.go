@@ -153,8 +153,8 @@ func TestBeforeFit(t *testing.T) {
 		t.Errorf("step %d, want 60: Fit resumes after a Test: %v", tr.Step(), err)
 	}
 	tr, _ = newTrainer(t, c, blobTask(smallNet))
-	if _, err := tr.Test(t.Context(), ranktest.Blobs(103)); err == nil || !strings.Contains(err.Error(), "is of another model") {
-		t.Errorf("got %v, want that the checkpoint is of another model", err)
+	if _, err := tr.Test(t.Context(), ranktest.Blobs(103)); err == nil || !strings.Contains(err.Error(), "belongs to a different model") {
+		t.Errorf("got %v, want that the checkpoint belongs to a different model", err)
 	}
 	tr, _ = newTrainer(t, c, blobTask(plainNet))
 	err = tr.Predict(t.Context(), ranktest.Blobs(3), func([]int, []*tensors.Tensor) error { return nil })

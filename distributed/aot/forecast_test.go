@@ -200,7 +200,7 @@ func TestForecastPlain(t *testing.T) {
 	q := h100s(2, 4)
 	q.PlainSteps = 20
 	got := answer(t, "plain", q)
-	for _, want := range []string{"has changed variables 20 times", "train by package trainer, or by World.Optimizer"} {
+	for _, want := range []string{"has changed variables 20 times", "train with package trainer or World.Optimizer"} {
 		if !strings.Contains(got.Error, want) {
 			t.Errorf("got %q, want %q", got.Error, want)
 		}

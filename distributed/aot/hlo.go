@@ -30,7 +30,7 @@ const (
 // elementSizes are those of xla::PrimitiveType, in bytes.
 var elementSizes = map[uint64]int64{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 2, 8: 4, 9: 8, 10: 2, 11: 4, 12: 8, 15: 8, 16: 2, 18: 16}
 
-var errMalformed = errors.New("it is no module of XLA's")
+var errMalformed = errors.New("it isn't an XLA module")
 
 // collectivesOf lists the collectives of a scheduled program.
 func collectivesOf(module []byte) (all []Collective, err error) {

@@ -52,7 +52,7 @@ var ErrNoLibrary = errors.New("no MPI library could be opened")
 // MPI. It blocks until all ranks have called it.
 func Init(candidates []string) (*Comm, error) {
 	if !initialised.TryLock() {
-		return nil, errors.New("mpi: already initialised: MPI connects the ranks of a process only once: call distributed.Init once, at the beginning of main")
+		return nil, errors.New("mpi: already initialized: MPI connects the ranks of a process only once: call distributed.Init once, at the beginning of main")
 	}
 	library, err := open(candidates)
 	if err != nil {

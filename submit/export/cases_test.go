@@ -151,7 +151,7 @@ func TestModuleCommands(t *testing.T) {
 		{"another go command", "!*go install example.com/m@v1.0.0", "", "not run on the cluster"},
 		{"no shell command", "!*go get 'example.com", "", "not run on the cluster"},
 		{"in the kernel's folder", "!go get example.com/m@v1.2.3", "", ""},
-		{"another command in the module's folder", "!*ls -l", "", "not run on the cluster, where the kernel's temporary folder is not (write ! for !* if it does not need that folder): !*ls -l"},
+		{"another command in the module's folder", "!*ls -l", "", "not run on the cluster, which doesn't have the kernel's temporary folder (write ! instead of !* if the command doesn't need that folder): !*ls -l"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
