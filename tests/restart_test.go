@@ -106,7 +106,7 @@ type scenario struct {
 	args     []string
 	// disturb is called while the training holds.
 	disturb func(t *testing.T, c *cluster.Cluster, j *trainee)
-	// says are texts that submit's output must contain in the end. state is how the job ends; ""
+	// says are strings that submit's output must contain in the end. state is how the job ends; ""
 	// means success.
 	says  []string
 	state string

@@ -87,7 +87,7 @@ func TestZeroIsNotTheDefault(t *testing.T) {
 	}
 }
 
-// TestEmptyIsNotTheDefault is the same for texts and lists.
+// TestEmptyIsNotTheDefault is the same for strings and lists.
 func TestEmptyIsNotTheDefault(t *testing.T) {
 	for name, want := range map[string]string{
 		"precision": `precision: "": it must be`, "strategy": `strategy: "": it must be`, "checkpoint.resume": `checkpoint.resume: "": it must be`,

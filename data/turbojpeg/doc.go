@@ -1,6 +1,6 @@
-// Package turbojpeg decodes JPEGs by the system's libjpeg-turbo, which takes a quarter of the time
-// of Go's package image/jpeg. The library is opened at run time: a program needs neither its header
-// nor, if the caller falls back to image/jpeg, the library.
+// Package turbojpeg decodes JPEGs with the system's libjpeg-turbo, which takes a quarter of the
+// time of Go's package image/jpeg. The library is opened at run time: a program needs neither its
+// header nor, if the caller falls back to image/jpeg, the library.
 //
 //	library, err := turbojpeg.Open(turbojpeg.Names...)
 //	if err != nil { ... }

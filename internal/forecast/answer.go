@@ -36,7 +36,7 @@ type Question struct {
 // Answer is what a training step takes.
 type Answer struct {
 	// Batch is the number of examples of a step, over all ranks; 0 if the program does not load
-	// its batches by World.Loader.
+	// its batches with World.Loader.
 	Batch int `json:"batch,omitempty"`
 	// Examples is how many the dataset has.
 	Examples int    `json:"examples,omitempty"`

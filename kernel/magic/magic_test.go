@@ -18,7 +18,7 @@ import (
 // small is a session whose notebook is a few cells.
 type small struct {
 	cells []string
-	// earlier are the cells' earlier texts.
+	// earlier are the cells' earlier sources.
 	earlier []string
 
 	mu        sync.Mutex
@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 		args  string // the submit command's first arguments
 		text  string
 		err   string
-		// earlier are the cells' earlier texts.
+		// earlier are the cells' earlier sources.
 		earlier []string
 		// program is the submit command, if it is not the usual one.
 		program string

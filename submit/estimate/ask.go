@@ -97,7 +97,7 @@ func (p Program) sayWaiting(shell submit.Shell) (end func()) {
 		for wait := silence; ; wait *= 2 {
 			select {
 			case <-time.After(wait):
-				fmt.Fprintf(shell.Err, "submit: cell %s has run for %s; it ends at its first training step by package trainer or World.Optimizer (Ctrl-C ends it now)\n",
+				fmt.Fprintf(shell.Err, "submit: cell %s has run for %s; it ends at its first training step with package trainer or World.Optimizer (Ctrl-C ends it now)\n",
 					p.Cell.Name, time.Since(started).Round(time.Second))
 			case <-done:
 				return

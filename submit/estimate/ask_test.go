@@ -86,7 +86,7 @@ func TestAskFails(t *testing.T) {
 	}
 }
 
-// TestAskInterrupted: Ctrl-C, which the program gets too, is no failure of the program.
+// TestAskInterrupted: Ctrl-C, which the program gets too, is not a failure of the program.
 func TestAskInterrupted(t *testing.T) {
 	for name, body := range map[string]string{"the program ends first": "kill -INT $$; exec sleep 60", "it ends by submit": "exec sleep 60"} {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ type Rules struct {
 	Exceptions []Exception `yaml:"exceptions"`
 }
 
-// Replacement replaces each match with a text, in which $1 is a submatch.
+// Replacement replaces each match with a string, in which $1 is a submatch.
 type Replacement struct {
 	Find Pattern `yaml:"find"`
 	With string  `yaml:"with"`
