@@ -1,6 +1,6 @@
 // Package gonbatch holds the source of gonbatch's own library, so that a machine which only has the
-// submit command can compile notebooks that import it. Package source writes it to disk, and package
-// gocode is its text; nothing else needs this package.
+// submit command can compile notebooks that import it. Package source writes it to disk, and
+// package gocode is its text; nothing else needs this package.
 package gonbatch
 
 import "embed"

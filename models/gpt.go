@@ -126,8 +126,8 @@ func (c GPTConfig) residual(scope *model.Scope, y *graph.Node) *graph.Node {
 // initialDeviation is the standard deviation of GPT-2's initial weights.
 const initialDeviation = 0.02
 
-// dense is a dense layer with GPT-2's initial values. nn.Dense multiplies matrices of two axes, which
-// XLA computes twice as fast on a CPU as the same product with three.
+// dense is a dense layer with GPT-2's initial values. nn.Dense multiplies matrices of two axes,
+// which XLA computes twice as fast on a CPU as the same product with three.
 func dense(scope *model.Scope, x *graph.Node, width int, deviation float64) *graph.Node {
 	w := weights(scope, x.Graph(), "weights", deviation, x.Shape().Dimensions[x.Rank()-1], width)
 	b := scope.WithInitializer(initializer.Zero).VariableWithShape("biases", shapes.Make(dtypes.Float32, width))

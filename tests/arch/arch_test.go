@@ -45,7 +45,8 @@ var layers = []layer{
 	{name: "root", packages: []string{root}},
 }
 
-// root stands for the module's root package, which embeds the source for packages source and gocode.
+// root stands for the module's root package, which embeds the source for packages source and
+// gocode.
 const root = "."
 
 // sealed layers have packages that must not know one another: each may import only what is below
