@@ -17,9 +17,9 @@ import (
 // shifted by one: the token that follows each of them.
 //
 // The windows are side by side, so an epoch reads the text once; an incomplete window at the end is
-// left out. In each epoch of a training they begin at other places. To divide a text, use Split
-// before other datasets: data.Split would distribute windows at random, and those of neighboring
-// parts share text.
+// left out. In each epoch of a training they begin at other places. Divide a text by the method
+// Split: the function Split draws windows at random, and in a training each part's windows would
+// reach into those of the other.
 type Windows struct {
 	name    string
 	context int
@@ -28,7 +28,7 @@ type Windows struct {
 
 var _ Epochs = (*Windows)(nil)
 
-// tokens are those of a text, stored in as few bytes as the vocabulary allows.
+// tokens are those of a text.
 type tokens interface {
 	len() int
 	// copy copies the tokens from begin on.
@@ -47,8 +47,8 @@ func (t tokensOf[T]) copy(to []int32, begin int) {
 	}
 }
 
-// Text returns the windows of a text, each with a context of so many tokens of the vocabulary. The
-// tokens take no more memory than the text.
+// Text returns the windows of a text, each with a context of so many tokens of the vocabulary. A
+// token takes one byte of memory if the vocabulary has up to 256, two up to 65,536, and else four.
 //
 //	vocabulary, err := data.Characters(text)
 //	windows, err := data.Text("plays", text, vocabulary, 64)

@@ -65,7 +65,8 @@ func (c GPTConfig) Parameters() int {
 //
 // The network's input is tokens [batch, n] of an integer type, from 0 to VocabSize-1, with n at
 // most ContextLength. Its result is logits, [batch, n, VocabSize] float32, those of the next token
-// at each place. Use NextTokenLoss to train it.
+// at each place. Use NextTokenLoss to train it. Weights and computation are float32; the trainer's
+// precision, which converts inputs, doesn't change them.
 func GPT(c GPTConfig) func(scope *model.Scope, tokens *graph.Node) *graph.Node {
 	return func(scope *model.Scope, tokens *graph.Node) *graph.Node {
 		c.check(tokens)
