@@ -14,6 +14,8 @@
 //	parts, err := data.Split(photos, 1, 0.8, 0.2)
 //	trainSet := data.Augment(parts[0], 1, data.RandomCrop(4), data.RandomFlip(0.5))
 //
+// Text has the windows of a text, for language models, and a Vocabulary numbers its characters.
+//
 // The package downloads nothing; packages below it do, such as data/mnist.
 package data
 

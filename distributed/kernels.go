@@ -19,6 +19,9 @@ func (w *World) useKernels(c Config) error {
 	if w.platform != plugin.CPU {
 		return nil
 	}
+	if err := pjrt.RegisterGenerator(w.platform); err != nil {
+		return err
+	}
 	candidates, own := w.oneDNNs(c.Getenv)
 	if len(candidates) == 0 {
 		w.sayOnce("XLA computes everything: " + rundir.EnvOneDNN + "=" + rundir.OneDNNOff)

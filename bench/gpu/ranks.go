@@ -104,7 +104,7 @@ func mock(ctx context.Context) error {
 		if i == 1 {
 			began = time.Now()
 		}
-		results, err := step.Exec(weights, x)
+		results, err := step.Call(weights, x)
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func pointwise(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Concatenate(slices.Repeat([]*graph.Node{x}, pointwiseWidth/x.Shape().Dimensions[1]), -1)
 	for i := range pointwiseLayers {
 		layer := scope.In("layer %d", i)
-		scale := layer.VariableWithShape("scale", shapes.Make(x.DType(), 1, pointwiseWidth)).ValueGraph(x.Graph())
+		scale := layer.VariableWithShape("scale", shapes.Make(x.DType(), 1, pointwiseWidth)).NodeValue(x.Graph())
 		x = graph.Tanh(graph.Mul(x, graph.BroadcastToShape(scale, x.Shape())))
 	}
 	return graph.ReduceMean(graph.Reshape(x, batch, 8, -1), -1)

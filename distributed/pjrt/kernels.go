@@ -73,8 +73,7 @@ func KernelCalls() int { return int(kernelCalls.Load()) }
 // useKernels replaces operations of a program (text form) by kernels. It returns how many.
 func useKernels(module string) (string, int) {
 	mu.Lock()
-	_, own := theLowering.(customCall)
-	on := kernelsOn && (own || theLowering == nil)
+	on := kernelsOn && callsCustom()
 	mu.Unlock()
 	if !on {
 		return module, 0
