@@ -190,7 +190,7 @@ func TestUnusual(t *testing.T) {
 			s.Step = 2
 			err = dir.Save(s)
 			if tt.saveErr != "" {
-				contains(t, err, tt.saveErr, "move it away")
+				contains(t, err, tt.saveErr, "move it")
 				return
 			}
 			ok(t, err)
