@@ -25,8 +25,8 @@
 //     through XLA's own sharding.
 //   - Each of several ranks uses one device, as in PyTorch's DistributedDataParallel. An all-reduce
 //     inside the compiled training step averages the gradients. The ranks communicate through the
-//     cluster's MPI, or over TCP if torchrun started them. On GPUs the gradients go by XLA's own
-//     all-reduce (NCCL).
+//     cluster's MPI, or over TCP if torchrun started them. On GPUs, XLA's own all-reduce
+//     (NCCL) averages them.
 //
 // The batch size counts examples over all ranks and devices. The same hyper-parameters therefore
 // give the same result on any number of them, with one exception: each rank has its own

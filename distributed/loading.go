@@ -29,7 +29,7 @@ const (
 	evalBytes = 512 << 20
 )
 
-// Loading replaces zeros by the defaults of this rank.
+// Loading replaces zeros with the defaults of this rank.
 func (w *World) Loading(l Loading) Loading {
 	if l.Workers == 0 {
 		l.Workers = min(mostWorkers, len(w.cpus.list))

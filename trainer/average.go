@@ -59,7 +59,7 @@ func (t *Trainer) checkAverage() error {
 	return nil
 }
 
-// useAverage replaces the weights by their averages: those of the store or, before a graph has
+// useAverage replaces the weights with their averages: those of the store or, before a graph has
 // asked for them, of the checkpoint.
 func (t *Trainer) useAverage() error {
 	now, err := checkpoint.Take(t.store)

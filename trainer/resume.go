@@ -82,7 +82,7 @@ func (t *Trainer) startOver() error {
 func (t *Trainer) setAside() error {
 	aside, err := t.saver.dir.SetAside()
 	if aside != "" {
-		t.printf("checkpoint.resume is \"never\": the checkpoints of an earlier training are now in %s\n", aside)
+		t.printf("checkpoint.resume is \"never\": the checkpoints of an earlier training run are now in %s\n", aside)
 	}
 	return err
 }

@@ -67,7 +67,7 @@ type Option func(*Trainer)
 
 // WithStore makes the trainer use a store of variables with its own hyper-parameters. The trainer
 // sets the seed in the store. The optimizers' learning rates are the task's, even if the store has
-// those of an earlier training.
+// those of an earlier training run.
 func WithStore(store *model.Store) Option { return func(t *Trainer) { t.store = store } }
 
 // WithCallbacks adds callbacks. They are called in this order.
@@ -122,7 +122,7 @@ func (t *Trainer) open() error {
 	if err := t.rates.forget(); err != nil {
 		return err
 	}
-	if err := t.store.DeleteVariablesInScope(averageScope); err != nil { // Of an earlier training.
+	if err := t.store.DeleteVariablesInScope(averageScope); err != nil { // Of an earlier training run.
 		return fmt.Errorf("trainer: delete %s: %w", averageScope, err)
 	}
 	t.randoms = &randoms{store: t.store}
