@@ -89,7 +89,7 @@ func TestTensorsRefuses(t *testing.T) {
 		{name: "a scalar", want: "x: input 0 is a scalar, (Float32): its first axis must be the example", inputs: one(tensors.FromValue(float32(1)))},
 		{name: "no rows", want: "x: input 0 is (Float32)[0, 3], which has no rows", inputs: one(tensors.FromShape(shapes.Make(dtypes.Float32, 0, 3)))},
 		{name: "other labels", want: "x: label 0 is (Int32)[9], with 9 rows; the first input has 10", inputs: one(ten), labels: one(tensors.FromShape(shapes.Make(dtypes.Int32, 9)))},
-		{name: "half bytes", want: "x: input 1 is (Int4)[10, 2]: rows of less than a byte", inputs: append(one(ten), tensors.FromShape(shapes.Make(dtypes.Int4, 10, 2)))},
+		{name: "half bytes", want: "x: input 1 is (Int4)[10, 2]: rows with elements smaller than a byte", inputs: append(one(ten), tensors.FromShape(shapes.Make(dtypes.Int4, 10, 2)))},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
