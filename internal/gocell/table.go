@@ -9,7 +9,7 @@ const (
 var Magics = []Magic{
 	// The program of a cell.
 	{Name: "%%", Usage: "%% [ARGUMENTS]", Runner: GoNB, InJob: Applies,
-		Help: "Make the lines below the cell's main. ARGUMENTS are the program's."},
+		Help: "Use the lines below as the body of the cell's main. ARGUMENTS are the program's."},
 	{Name: "%main", Usage: "%main [ARGUMENTS]", Runner: GoNB, InJob: Applies, Help: "The same as %%."},
 	{Name: "%args", Usage: "%args ARGUMENTS", Runner: GoNB, InJob: Applies,
 		Help: "Set the arguments of the next program."},
