@@ -20,6 +20,7 @@ var programs = []string{"cmd", "bench", "tests", "distributed/ranktest", "distri
 var readers = map[string]string{
 	"distributed/world.go":      "Init, which a notebook calls without a configuration",
 	"trainer/trainer.go":        "New, likewise",
+	"data/files/keep.go":        "Keep, for datasets that a notebook opens without a configuration",
 	"data/mnist/mnist.go":       "Load, likewise",
 	"kernel/display/result.go":  "Result, which the code of a cell calls",
 	"kernel/keep/place.go":      "findPlace, for Load and Save, which the code of a cell calls",
