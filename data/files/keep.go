@@ -35,6 +35,7 @@ const quickBytes = 16 << 20
 type Kept struct {
 	io.ReaderAt
 	Size int64
+	Path string // Of the file; "in memory" if there is none. It may be removed at any time.
 }
 
 // Keep returns what build writes, or has written in an earlier call for the same files with the
@@ -65,7 +66,7 @@ func inMemory(build func(io.Writer) error) (*Kept, error) {
 	if err := build(&buffer); err != nil {
 		return nil, err
 	}
-	return &Kept{bytes.NewReader(buffer.Bytes()), int64(buffer.Len())}, nil
+	return &Kept{bytes.NewReader(buffer.Bytes()), int64(buffer.Len()), "in memory"}, nil
 }
 
 // inFolder opens the file in a folder. One that was made from other files, or from the same ones
@@ -121,7 +122,7 @@ func openKept(path, head string) *Kept {
 		return nil
 	}
 	size := info.Size() - int64(len(head))
-	return &Kept{io.NewSectionReader(file, int64(len(head)), size), size}
+	return &Kept{io.NewSectionReader(file, int64(len(head)), size), size, path}
 }
 
 // name is the same when the files change, so that one result replaces another.
