@@ -84,26 +84,33 @@ func (d Derived) inFolder(dir string, build func(io.Writer) error) (*Kept, error
 	if kept := openKept(path, head); kept != nil {
 		return kept, nil
 	}
-	reader, writer := io.Pipe()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, err := io.WriteString(writer, head)
-		if err == nil {
-			err = build(writer)
-		}
-		_ = writer.CloseWithError(err) // It returns no error.
-	}()
-	err = fetch.WriteFile(path, reader, 0, "")
-	_ = reader.Close() // Likewise. If writing has failed, build ends.
-	<-done
-	if err != nil {
+	if err := write(path, head, build); err != nil {
 		return nil, err
 	}
 	if kept := openKept(path, head); kept != nil {
 		return kept, nil
 	}
 	return nil, fmt.Errorf("%s was written, but can't be read", path)
+}
+
+// write writes what build writes, atomically.
+func write(path, head string, build func(io.Writer) error) error {
+	reader, writer := io.Pipe()
+	built := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(writer, head)
+		if err == nil {
+			err = build(writer)
+		}
+		_ = writer.CloseWithError(err) // It returns no error.
+		built <- err
+	}()
+	writeErr := fetch.WriteFile(path, reader, 0, "")
+	_ = reader.Close() // Likewise. If writing has failed, build ends.
+	if err := <-built; err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		return err
+	}
+	return writeErr
 }
 
 // openKept returns the content of a file after its head; nil if it has another head.
