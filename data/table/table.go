@@ -60,7 +60,7 @@ func Open(pattern string, format Format, c Config) (*Table, error) {
 	}
 	t, err := open(list, format, c)
 	if err != nil {
-		return nil, fmt.Errorf("table: open %s: %w", pattern, err)
+		return nil, fmt.Errorf("table: %w", err)
 	}
 	if t.Len() == 0 {
 		return nil, fmt.Errorf("table: open %s: no rows in %s", pattern, plural.Of(len(list), "file"))

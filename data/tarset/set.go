@@ -59,7 +59,7 @@ func Open(pattern string, c Config) (*Set, error) {
 	}
 	index, err := openIndex(shards, c.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("tarset: open %s: %w", pattern, err)
+		return nil, fmt.Errorf("tarset: %w", err)
 	}
 	if index.len() == 0 {
 		return nil, fmt.Errorf("tarset: open %s: no samples in %s", pattern, plural.Of(len(shards), "shard"))
