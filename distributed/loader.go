@@ -25,6 +25,10 @@ type LoaderOptions struct {
 	Limit int
 	// Shuffle draws a new order for each epoch, the same on all ranks.
 	Shuffle bool
+	// FillLast uses the examples that don't fill the last batch of an epoch: the batch is filled up
+	// with the first examples of the epoch. All batches have the same size, so the training is the
+	// same on any number of ranks, and needs no other program. Without it, they are left out.
+	FillLast bool
 	// Seed determines the order. All ranks must use the same seed.
 	Seed uint64
 	// Loading says how far the loader is ahead of the steps.
@@ -41,8 +45,7 @@ type LoaderOptions struct {
 // train.DistributedDataset. An iteration that fails because of an example yields a *load.Error.
 type Loader interface {
 	train.Dataset
-	// Steps returns the number of batches in an epoch. Examples that don't fill the last batch are
-	// left out of that epoch.
+	// Steps returns the number of batches in an epoch.
 	Steps() int
 	// BatchSize returns the number of examples in a step, over all ranks and devices.
 	BatchSize() int
@@ -59,7 +62,7 @@ type Loader interface {
 func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	o.BatchSize = w.forecaster.batchSize(o.BatchSize)
 	s, err := sampler.New(sampler.Config{
-		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, Seed: o.Seed,
+		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, FillLast: o.FillLast, Seed: o.Seed,
 	})
 	if err := errors.Join(err, o.check()); err != nil {
 		return nil, fmt.Errorf("distributed: load %s: %w", ds.Name(), err)

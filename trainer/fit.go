@@ -100,7 +100,7 @@ func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 		}
 	}
 	return t.world.Loader(training, distributed.LoaderOptions{
-		BatchSize: c.BatchSize, Limit: limit, Shuffle: c.OverfitBatches == 0, Seed: c.Seed,
+		BatchSize: c.BatchSize, Limit: limit, Shuffle: !c.inOrder(), FillLast: !*c.DropLast, Seed: c.Seed,
 		Loading: distributed.Loading(c.Loader), Epochs: cmp.Or(c.MaxEpochs, math.MaxInt),
 	})
 }

@@ -43,7 +43,7 @@ type position struct {
 	PerUpdate int                `json:"per_update"` // Batches for an update.
 	Dataset   string             `json:"dataset"`
 	Examples  int                `json:"examples"` // Of the dataset.
-	Overfits  bool               `json:"overfits"` // The examples are in the dataset's order.
+	InOrder   bool               `json:"overfits"` // The examples are in the dataset's order.
 	Precision string             `json:"precision"`
 	Stopping  stopping           `json:"early_stopping"`
 	Plateau   plateau            `json:"plateau"`
