@@ -78,6 +78,17 @@ func TestFind(t *testing.T) {
 	}
 }
 
+func TestName(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"a/train-{0000..0099}.tar": "train", "a/train.tar": "train", "photos/*.csv": "photos", "photos/{train,val}-*.tar": "photos",
+		"x/part-?_[ab].csv": "part", "x/2024.data.csv": "2024.data", "/*.csv": "/",
+	} {
+		if got := files.Name(pattern); got != want {
+			t.Errorf("%s: %q, want %q", pattern, got, want)
+		}
+	}
+}
+
 func TestOpenNoticesChanges(t *testing.T) {
 	path := filepath.Join(write(t, "a"), "a")
 	found, err := files.Find(path)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +52,23 @@ func Find(pattern string) ([]File, error) {
 		}
 	}
 	return all, nil
+}
+
+// patterns are the parts of a pattern that stand for other text.
+var patterns = regexp.MustCompile(`\{[^}]*\}|\[[^\]]*\]|[*?]`)
+
+// Name returns a name for the files that a pattern names: what their names have in common, such as
+// "train" for train-{0000..0099}.tar, or that of their folder.
+func Name(pattern string) string {
+	base := filepath.Base(pattern)
+	base = patterns.ReplaceAllString(strings.TrimSuffix(base, filepath.Ext(base)), "")
+	if base = strings.Trim(base, "-_. "); base != "" {
+		return base
+	}
+	if folder, err := filepath.Abs(filepath.Dir(pattern)); err == nil {
+		return filepath.Base(folder)
+	}
+	return pattern
 }
 
 // matches returns a file, or the files that match it as a pattern.

@@ -10,7 +10,7 @@ import (
 
 // Config says what the columns are. Names and values are used without spaces around them.
 type Config struct {
-	// Name of the dataset. Default: the last element of the pattern, without its extension.
+	// Name of the dataset. Default: files.Name of the pattern.
 	Name string `json:"-"`
 	// Inputs are the columns that are the input of an example, [n, len(Inputs)] float32. Default:
 	// all columns that are neither labels nor the class, in the order of the first file.

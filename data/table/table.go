@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -52,7 +50,7 @@ var _ data.Dataset = (*Table)(nil)
 // its result, also on other ranks. An error names the file, the row and the column.
 func Open(pattern string, format Format, c Config) (*Table, error) {
 	if c.Name == "" {
-		c.Name = strings.TrimSuffix(filepath.Base(pattern), filepath.Ext(pattern))
+		c.Name = files.Name(pattern)
 	}
 	list, err := files.Find(pattern)
 	if err != nil {

@@ -2,10 +2,8 @@ package tarset
 
 import (
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"golang.org/x/sync/errgroup"
@@ -18,7 +16,7 @@ import (
 
 // Config says what the examples of a set are.
 type Config struct {
-	// Name of the dataset. Default: the last element of the pattern, without .tar.
+	// Name of the dataset. Default: files.Name of the pattern.
 	Name string
 	// Inputs and Labels make the tensors of an example. There must be at least one input.
 	Inputs, Labels []Field
@@ -48,7 +46,7 @@ var _ data.Dataset = (*Set)(nil)
 // error. A shard may have no samples. Members that WebDataset would skip are skipped.
 func Open(pattern string, c Config) (*Set, error) {
 	if c.Name == "" {
-		c.Name = strings.TrimSuffix(filepath.Base(pattern), ".tar")
+		c.Name = files.Name(pattern)
 	}
 	if len(c.Inputs) == 0 {
 		return nil, fmt.Errorf("tarset: open %s: no inputs: name at least one field, such as tarset.Image", pattern)
