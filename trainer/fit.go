@@ -69,6 +69,9 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err := t.resume(); err != nil {
 		return err
 	}
+	if err := t.resumeStream(l); err != nil {
+		return err
+	}
 	if err := t.rewindLoggers(); err != nil {
 		return err
 	}
@@ -94,6 +97,9 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 // end of one is done.
 func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 	c, limit := t.config, 0
+	if _, ok := training.(*data.Streamed); ok && c.OverfitBatches > 0 {
+		return nil, fmt.Errorf("overfit_batches: %d, but %s is a stream, which has no batch twice: use a dataset", c.OverfitBatches, training.Name())
+	}
 	for _, batches := range []int{c.LimitTrainBatches, c.OverfitBatches} {
 		if batches > 0 && (limit == 0 || batches < limit) {
 			limit = batches
@@ -221,6 +227,7 @@ func (r *run) afterBatch(metrics []*tensors.Tensor) error {
 		return err
 	}
 	r.at.Batch++
+	r.at.Stream = r.loader.Position()
 	defer r.dropGradients()
 	if update {
 		r.at.Step++

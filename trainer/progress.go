@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gonbatch/checkpoint"
+	"gonbatch/distributed"
 )
 
 // position is where a training is and what it has seen: everything that is not a tensor and can't
@@ -49,6 +50,9 @@ type position struct {
 	Plateau   plateau            `json:"plateau"`
 	Best      *checkpoint.Number `json:"best"`    // The best value of checkpoint.monitor.
 	BestOf    string             `json:"best_of"` // The goal for which it was best.
+
+	// Stream is where the training is in a stream: all ranks in a checkpoint, this rank in memory.
+	Stream *distributed.StreamPosition `json:"stream,omitempty"`
 
 	Callbacks map[string]json.RawMessage `json:"callbacks,omitempty"`
 }

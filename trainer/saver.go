@@ -145,6 +145,9 @@ func (r *run) wholePosition() (position, error) {
 	}
 	at.Metrics = checkpoint.Metrics(maps.Clone(r.metrics))
 	var err error
+	if at.Stream, err = r.wholeStream(at.Stream); err != nil {
+		return at, err
+	}
 	at.Callbacks, err = r.callbackStates()
 	return at, err
 }
