@@ -44,15 +44,15 @@ func (w *World) streamLoader(s *data.Streamed, o LoaderOptions) (Loader, error) 
 	return deviceLoader{&streamed[train.DistributedBatch]{world: w, data: s, options: o, config: config, place: w.sharded}, w}, nil
 }
 
-// lanesOf returns the number of lanes. It only depends on the number of shards if there is no other
-// way.
+// lanesOf returns the number of lanes. By default, it depends on the number of shards only if they
+// need another one.
 func lanesOf(s *data.Streamed, batchSize, shards int) (int, error) {
 	if batchSize < 1 || batchSize%shards != 0 {
 		return 0, fmt.Errorf("the batch size of %d can't be divided evenly over %s (ranks and devices)", batchSize, plural.Of(shards, "shard"))
 	}
 	lanes := s.Config.Lanes
 	if lanes > 0 && (batchSize%lanes != 0 || lanes%shards != 0) {
-		return 0, fmt.Errorf("%d lanes: their number must divide the batch size of %d, and be a multiple of the %d ranks and devices", lanes, batchSize, shards)
+		return 0, fmt.Errorf("%d lanes: their number must divide the batch size of %d, and be a multiple of the number of ranks and devices, %d", lanes, batchSize, shards)
 	}
 	if lanes > 0 {
 		return lanes, nil
