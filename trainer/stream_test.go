@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -221,5 +222,45 @@ func TestStreamChanges(t *testing.T) {
 	}
 	if err := fit(c, first, 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStreamOnOtherRanks: a training on a stream that one rank has begun, and three ranks end, has
+// the weights of one that stays on one rank.
+func TestStreamOnOtherRanks(t *testing.T) {
+	fit := func(dir string, kill int64) *trainer.Trainer {
+		ds, err := data.FromStream(blobStream{parts: []int{30, 8, 41, 17, 5, 26, 12}}, data.StreamConfig{Examples: 60, Buffer: 60, Lanes: 6})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := trainer.Config{MaxEpochs: 3, BatchSize: 12, Seed: 2, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{EverySteps: 1, Dir: dir}}
+		tr, out := newTrainer(t, c, sgdTask(0.1), killAt(kill))
+		if err := tr.Fit(t.Context(), ds, nil); kill > 0 && !errors.Is(err, errKilled) || kill == 0 && err != nil {
+			t.Fatal(err)
+		}
+		if resumes := strings.Contains(out.String(), "training resumes after step 6"); ranktest.InRank() && tr.World().IsMain() && !resumes {
+			t.Errorf("it does not resume:\n%s", out)
+		}
+		return tr
+	}
+	if ranktest.InRank() {
+		if tr := fit(os.Getenv("CHECKPOINTS"), 0); tr.World().IsMain() {
+			writeGob(t, os.Getenv("OUT"), floats(t, tr))
+		}
+		return
+	}
+	dir, out := t.TempDir(), tempFile(t, "weights")
+	fit(dir, 7)
+	if log, err := ranktest.Start(t, ranktest.Torchrun, 3, []string{"GONBATCH_DEVICES=1", "CHECKPOINTS=" + dir, "OUT=" + out}); err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	var got []float64
+	readGob(t, out, &got)
+	want := floats(t, fit(t.TempDir(), 0))
+	if d := distance(got, want); d > 1e-5 || len(got) != len(want) {
+		t.Errorf("the weights differ by %g", d)
+	}
+	if d := distance(floats(t, fit(dir, 0)), want); d > 1e-5 {
+		t.Errorf("the checkpoint of three ranks has weights that differ by %g", d)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -54,11 +53,7 @@ func Keep(d Derived, build func(io.Writer) error) (*Kept, error) {
 	if dir == "" {
 		dir = filepath.Join(data.Dir(os.Getenv), "derived")
 	}
-	kept, err := d.inFolder(dir, build)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w; set %s to a folder that you may write to", err, rundir.EnvData)
-	}
-	return kept, err
+	return d.inFolder(dir, build)
 }
 
 func inMemory(build func(io.Writer) error) (*Kept, error) {
@@ -78,7 +73,7 @@ func (d Derived) inFolder(dir string, build func(io.Writer) error) (*Kept, error
 	}
 	unlock, err := fetch.Lock(context.Background(), path, nil)
 	if err != nil {
-		return nil, err
+		return nil, advised(err)
 	}
 	defer unlock()
 	if kept := openKept(path, head); kept != nil {
@@ -110,7 +105,15 @@ func write(path, head string, build func(io.Writer) error) error {
 	if err := <-built; err != nil && !errors.Is(err, io.ErrClosedPipe) {
 		return err
 	}
-	return writeErr
+	return advised(writeErr)
+}
+
+// advised says what to do if a result can't be kept.
+func advised(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: set %s to a folder with room that you may write to", err, rundir.EnvData)
 }
 
 // openKept returns the content of a file after its head; nil if it has another head.
