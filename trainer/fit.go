@@ -18,7 +18,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Fit trains until it reaches one of the configured limits. validation may be nil.
+// Fit trains until it reaches one of the configured limits. validation may be nil. WithValidation
+// adds further validation sets.
 //
 // If the folder of checkpoints has one of this training, Fit resumes it: at the same batch, with
 // the same weights, optimizer state and random numbers. This is exact if the number of ranks is the
@@ -54,6 +55,9 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	}
 	if t.best != "" {
 		return fmt.Errorf("the weights of the training were replaced by those of %s: call Fit before LoadBest and LoadAverage, or make another trainer", t.best)
+	}
+	if validation == nil && len(t.further) > 0 {
+		return errors.New("there is no validation set, but WithValidation adds further ones: give Fit the first")
 	}
 	l, err := t.loader(training)
 	if err != nil {
