@@ -2,6 +2,7 @@ package tests
 
 import (
 	"bytes"
+	"encoding/json"
 	"image/color"
 	"image/png"
 	"os"
@@ -26,6 +27,40 @@ func checkLogged(t *testing.T, run rundir.Dir, name string) {
 		return
 	}
 	checkPicture(t, paths[0], content)
+}
+
+// checkRecorded checks that a run's executed notebook shows this many pictures, and that these show
+// something.
+func checkRecorded(t *testing.T, run rundir.Dir, want int) {
+	t.Helper()
+	content, err := os.ReadFile(run.Executed())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notebook struct {
+		Cells []struct {
+			Outputs []struct {
+				Data struct {
+					PNG []byte `json:"image/png"`
+				} `json:"data"`
+			} `json:"outputs"`
+		} `json:"cells"`
+	}
+	if err := json.Unmarshal(content, &notebook); err != nil {
+		t.Fatalf("%s: %v", run.Executed(), err)
+	}
+	n := 0
+	for _, cell := range notebook.Cells {
+		for _, output := range cell.Outputs {
+			if len(output.Data.PNG) > 0 {
+				checkPicture(t, "a picture in executed.ipynb", output.Data.PNG)
+				n++
+			}
+		}
+	}
+	if n != want {
+		t.Errorf("executed.ipynb has %d pictures, want %d", n, want)
+	}
 }
 
 // checkShown checks that the code cells of an executed notebook show this many pictures, and that
