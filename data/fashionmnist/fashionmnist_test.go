@@ -1,6 +1,7 @@
 package fashionmnist
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -103,6 +104,39 @@ func TestIdentities(t *testing.T) {
 		if o := original.files()[i]; f.Name != o.Name || f.Size != o.Size || f.SHA256 == o.SHA256 {
 			t.Errorf("%+v is not another edition of %+v", f, o)
 		}
+	}
+}
+
+// Two classes of three images: the last two of each are written, and the classes take turns.
+func TestWritePart(t *testing.T) {
+	var classes [][][]byte
+	for class := range 2 {
+		var images [][]byte
+		for i := range 3 {
+			images = append(images, bytes.Repeat([]byte{byte(10*class + i)}, idx.Side*idx.Side))
+		}
+		classes = append(classes, images)
+	}
+	dir := t.TempDir()
+	if err := writePart(dir, idx.File{Name: "images"}, idx.File{Name: "labels"}, classes, 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	set := idx.Set{Package: name, Title: title, Dir: dir, Classes: 2, Std: 1, Any: true}
+	part := idx.Part{Images: idx.File{Name: "images"}, Labels: idx.File{Name: "labels"}}
+	images, _, err := set.Load(part, part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range images.Len() {
+		inputs, labels, err := images.Batch([]int{i})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%d: %.0f", tensors.MustCopyFlatData[int32](labels[0])[0], 255*tensors.MustCopyFlatData[float32](inputs[0])[0]))
+	}
+	if diff := cmp.Diff([]string{"0: 1", "1: 11", "0: 2", "1: 12"}, got); diff != "" {
+		t.Errorf("class and pixel of each image (-want +got):\n%s", diff)
 	}
 }
 

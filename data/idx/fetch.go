@@ -42,15 +42,16 @@ type Source struct {
 type Fallback struct {
 	// Npm is the package, without destinations.
 	Npm fetch.NpmPackage
-	// Have reports whether dir has what Fetch writes. If it is nil, Fetch writes the source's files.
+	// Have reports whether dir has what Fetch writes. If it is nil, Fetch writes the source's
+	// files.
 	Have func(dir string) bool
 	// Fetch downloads the package and writes the dataset to dir.
 	Fetch func(ctx context.Context, dir string, opts fetch.Options) error
 }
 
-// Fetch makes sure that dir has the dataset, and downloads missing files. It doesn't read files that
-// have the right size; Set.Load checks their content. It blocks. Several goroutines and processes may
-// call it concurrently: one downloads, the others wait. progress may be nil.
+// Fetch makes sure that dir has the dataset, and downloads missing files. It doesn't read files
+// that have the right size; Set.Load checks their content. It blocks. Several goroutines and
+// processes may call it concurrently: one downloads, the others wait. progress may be nil.
 func (s Source) Fetch(ctx context.Context, dir string, progress io.Writer) error {
 	if s.have(dir) {
 		return nil
