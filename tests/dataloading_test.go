@@ -13,7 +13,7 @@ import (
 // decoding, takes most of the time, however busy the machine is.
 func TestDataLoading(t *testing.T) {
 	u := newUser(t, ranktest.QuickCompilation)
-	out := u.mustSubmit(t, "--local", example(t, "data_loading.ipynb"), "--", "-repeats", "2", "-batches", "8", "-batch", "4", "-far", "100ms")
+	out := u.mustSubmit(t, "--local", example(t, "data_loading.ipynb"), "--", "-repeats", "2", "-batches", "6", "-batch", "4", "-far", "60ms")
 	checkTimes(t, out)
 	checkRecorded(t, u.run(t), 3)
 }
