@@ -111,3 +111,23 @@ func TestTensorsRefuses(t *testing.T) {
 		t.Errorf("%v, %v", labels, err)
 	}
 }
+
+// TestTensorsOfTheCaller: the caller may use its slices again, but must not free the tensors.
+func TestTensorsOfTheCaller(t *testing.T) {
+	inputs := []*tensors.Tensor{tensors.FromValue([]float32{1, 2, 3})}
+	labels := []*tensors.Tensor{tensors.FromValue([]int32{0, 1, 0})}
+	first := inputs[0]
+	ds, err := data.Tensors("first", inputs, labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs[0], labels[0] = tensors.FromValue([]float32{7}), tensors.FromValue([]int32{9})
+	x, y, err := ds.Batch([]int{2})
+	if err != nil || !x[0].Equal(tensors.FromValue([]float32{3})) || !y[0].Equal(tensors.FromValue([]int32{0})) {
+		t.Errorf("got %v, %v, %v: want row 2 of the dataset's tensors", x, y, err)
+	}
+	first.MustFinalizeAll()
+	if _, _, err := ds.Batch([]int{0}); err == nil || err.Error() != "first: input 0 has been freed since the dataset was made" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -61,9 +61,11 @@ func TestResumeWithAChange(t *testing.T) {
 	}{
 		{"nothing", func(*changeable) {}, "", "", 12},
 		{"more examples", func(s *changeable) { s.training = ranktest.Blobs(150) }, "over 145 examples, the dataset blobs has 150 now", "", 12},
-		{"fewer batches", func(s *changeable) { s.training = ranktest.Blobs(140) }, "has the dataset changed?", "", 11},
+		{"fewer batches", func(s *changeable) { s.training = ranktest.Blobs(140) }, "has the dataset changed, or drop_last?", "", 11},
 		{"another dataset", func(s *changeable) { s.training = otherName{145} }, `over the dataset "blobs", this training run has "other"`, "", 12},
-		{"the order", func(s *changeable) { s.config.OverfitBatches = 12 }, "overfit_batches off", "", 12},
+		{"the order", func(s *changeable) { s.config.OverfitBatches = 12 }, "with shuffling on, now it is off", "", 12},
+		{"no shuffling", func(s *changeable) { s.config.Shuffle = new(false) }, "with shuffling on, now it is off (shuffle, overfit_batches)", "", 12},
+		{"the last examples", func(s *changeable) { s.config.DropLast = new(false) }, "12 batches in an epoch; this one has 13: has the dataset changed, or drop_last?", "", 13},
 		{"accumulation", func(s *changeable) { s.config.AccumulateGradBatches = 5 }, "accumulate_grad_batches 1, this training run has 5", "", 3},
 		{"fewer batches by a limit", func(s *changeable) { s.config.LimitTrainBatches = 7 }, "12 batches in an epoch; this one has 7", "", 7},
 		{"batch size", func(s *changeable) { s.config.BatchSize = 24 }, "batches of 12 examples; this one has 24", "batches of 12 examples", 0},

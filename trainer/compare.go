@@ -30,19 +30,19 @@ func (t *Trainer) comparePosition(at position) error {
 // twice, and others not at all. Between epochs all of these may change.
 func (t *Trainer) compareEpoch(at position) error {
 	if at.Batches != t.plan.batches {
-		return fmt.Errorf("it is from a training run with %s in an epoch; this one has %d: has the dataset changed?", plural.Of(at.Batches, "batch"), t.plan.batches)
+		return fmt.Errorf("it is from a training run with %s in an epoch; this one has %d: has the dataset changed, or drop_last?", plural.Of(at.Batches, "batch"), t.plan.batches)
 	}
 	if at.Batch == at.Batches {
 		return nil
 	}
 	const fix = "use the same until the epoch's end, or another checkpoint.dir"
-	switch overfits := t.config.OverfitBatches > 0; {
+	switch inOrder := t.config.inOrder(); {
 	case at.Examples != t.plan.examples:
 		return fmt.Errorf("it is in the middle of an epoch over %s, the dataset %s has %d now: %s", plural.Of(at.Examples, "example"), t.plan.dataset, t.plan.examples, fix)
 	case at.Dataset != t.plan.dataset:
 		return fmt.Errorf("it is in the middle of an epoch over the dataset %q, this training run has %q: %s", at.Dataset, t.plan.dataset, fix)
-	case at.Overfits != overfits:
-		return fmt.Errorf("it is in the middle of an epoch with overfit_batches %s, which decides the order of the examples; now it is %s: %s", onOff(at.Overfits), onOff(overfits), fix)
+	case at.InOrder != inOrder:
+		return fmt.Errorf("it is in the middle of an epoch with shuffling %s, now it is %s (shuffle, overfit_batches): %s", onOff(!at.InOrder), onOff(!inOrder), fix)
 	case at.PerUpdate != t.plan.perUpdate:
 		return fmt.Errorf("it is in the middle of an epoch with accumulate_grad_batches %d, this training run has %d: %s", at.PerUpdate, t.plan.perUpdate, fix)
 	}
@@ -57,6 +57,9 @@ func (t *Trainer) comparePrecision(at position) error {
 	}
 	return nil
 }
+
+// inOrder reports whether the examples are in the dataset's order.
+func (c Config) inOrder() bool { return c.OverfitBatches > 0 || !*c.Shuffle }
 
 func onOff(on bool) string {
 	if on {

@@ -29,6 +29,13 @@ type Config struct {
 	// BatchSize is the number of examples in a training batch, over all ranks and devices. Default:
 	// 64.
 	BatchSize int `yaml:"batch_size" help:"examples in a training batch, over all ranks and devices (default: 64)"`
+	// Shuffle draws a new order of the examples for each epoch. Default: true; new(false) keeps the
+	// dataset's order.
+	Shuffle *bool `yaml:"shuffle" help:"draw a new order of the examples for each epoch (default: true)"`
+	// DropLast leaves out the examples that don't fill the last batch of an epoch. Default: true;
+	// with new(false) they are used, and the batch is filled up with the first examples of the
+	// epoch.
+	DropLast *bool `yaml:"drop_last" help:"leave out the examples that don't fill the last batch of an epoch, instead of filling it with the epoch's first ones (default: true)"`
 	// EvalBatchSize is the number of examples that a rank evaluates at once. Default: 1,000.
 	EvalBatchSize int `yaml:"eval_batch_size" help:"examples that a rank evaluates at once (default: 1000)"`
 	// AccumulateGradBatches is the number of batches whose gradients are averaged for one update.
@@ -175,6 +182,8 @@ func (c *Config) setDefaults(given map[string]bool) {
 	for name, value := range defaults {
 		set(name, value)
 	}
+	set("shuffle", new(true))
+	set("drop_last", new(true))
 	for name, value := range scheduleDefaults[c.Schedule.Kind] {
 		set("schedule."+name, value)
 	}

@@ -40,8 +40,14 @@ func (t *Trainer) checkMonitor(option, metric string, validates bool) error {
 
 // validationMetrics returns the names of the metrics that a validation computes.
 func (t *Trainer) validationMetrics() (names []string) {
+	stages := []string{valStage}
+	for _, v := range t.further {
+		stages = append(stages, v.stage())
+	}
 	for _, m := range t.gomlx.EvalMetrics() {
-		names = append(names, metricName("val", m.Name(), ""))
+		for _, stage := range stages {
+			names = append(names, metricName(stage, m.Name(), ""))
+		}
 	}
 	slices.Sort(names)
 	return names

@@ -174,6 +174,19 @@ func (t Task) checkMetricNames() error {
 	return nil
 }
 
+// lossOf builds the loss. Most losses panic if there are no labels, but don't say so.
+func (t Task) lossOf(labels, predictions []*graph.Node) *graph.Node {
+	defer func() {
+		if len(labels) > 0 {
+			return
+		}
+		if failure := recover(); failure != nil {
+			panic(fmt.Errorf("the loss failed, and the dataset has no labels: give it labels, or use a loss without them: %v", failure))
+		}
+	}()
+	return t.loss(labels, predictions)
+}
+
 // gomlx builds GoMLX's trainer for the task, with the stepper as its optimizer.
 func (t Task) gomlx(s *stepper) *train.Trainer {
 	modelFn := func(scope *model.Scope, _ any, inputs []*graph.Node) []*graph.Node {
@@ -188,7 +201,7 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 		var total *graph.Node
 		if t.step == nil {
 			copy(labels, labelsFor(predictions, labels)) // In place: GoMLX passes the same slice to the metrics.
-			total = t.loss(labels, predictions)
+			total = t.lossOf(labels, predictions)
 			addLossesAs(total.DType(), total.Graph())
 		} else {
 			copy(labels, s.precision.inputs(labels))

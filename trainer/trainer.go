@@ -31,6 +31,7 @@ type Trainer struct {
 	gomlx     *train.Trainer
 	predicts  *model.Exec // Nil before the first prediction.
 	callbacks []Callback
+	further   []validationSet
 	frozen    []string
 	scales    []scale
 	logger    logger.Logger // Nil on all ranks but 0, and if nothing is logged.
@@ -109,7 +110,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	for _, option := range options {
 		option(t)
 	}
-	if err := errors.Join(checkCallbacks(t.callbacks), t.checkScopes()); err != nil {
+	if err := errors.Join(checkCallbacks(t.callbacks), t.checkScopes(), checkValidations(t.further)); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	return t, t.open()

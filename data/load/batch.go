@@ -25,6 +25,15 @@ func EpochBatch(ds data.Dataset, epoch int, indices []int) (inputs, labels []*te
 	})
 }
 
+// Examples decodes examples of a stream, as s.Batch does.
+func Examples(s data.Stream, examples []any) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, labels, err = guarded(func([]int) (inputs, labels []*tensors.Tensor, err error) { return s.Batch(examples) }, make([]int, len(examples)))
+	if err != nil {
+		return nil, nil, fmt.Errorf("decode %s of the stream %s: %w", plural.Of(len(examples), "example"), s.Name(), err)
+	}
+	return inputs, labels, nil
+}
+
 type batchFunc = func(indices []int) (inputs, labels []*tensors.Tensor, err error)
 
 // load calls a dataset. The dataset gets a list of numbers of its own.

@@ -9,7 +9,7 @@ const (
 var Magics = []Magic{
 	// The program of a cell.
 	{Name: "%%", Usage: "%% [ARGUMENTS]", Runner: GoNB, InJob: Applies,
-		Help: "Make the lines below the body of main. ARGUMENTS are passed to the program."},
+		Help: "Use the lines below as the body of main. ARGUMENTS are passed to the program."},
 	{Name: "%main", Usage: "%main [ARGUMENTS]", Runner: GoNB, InJob: Applies, Help: "The same as %%."},
 	{Name: "%args", Usage: "%args ARGUMENTS", Runner: GoNB, InJob: Applies,
 		Help: "Set the arguments of the next program."},
