@@ -25,7 +25,7 @@ type Stream interface {
 	Batch(examples []any) (inputs, labels []*tensors.Tensor, err error)
 }
 
-// StreamConfig says how a training uses a stream.
+// StreamConfig says how training uses a stream.
 type StreamConfig struct {
 	// Examples is the number of examples after which an epoch ends. A stream that ends is read
 	// again. The next epoch goes on where the one before ended.
@@ -40,7 +40,7 @@ type StreamConfig struct {
 	Lanes int
 }
 
-// Streamed is a stream that a training can use, but nothing else: its examples have no numbers.
+// Streamed is a stream that training can use, but nothing else: its examples have no numbers.
 // World.Loader of package distributed knows it.
 type Streamed struct {
 	Stream

@@ -15,7 +15,7 @@ import (
 	"gonbatch/internal/plural"
 )
 
-// StreamPosition is where a training is in a stream.
+// StreamPosition is where a training run is in a stream.
 type StreamPosition struct {
 	// Lanes and Block are those of the lanes: see lane.Config.
 	Lanes int `json:"lanes"`

@@ -21,7 +21,7 @@ import (
 )
 
 // TestSetsInFiles: a training on tar files or on CSV files has the weights of one on the same
-// examples in memory, bit for bit, also where it is killed and resumes.
+// examples in memory, bit for bit, even if it is killed and resumes.
 func TestSetsInFiles(t *testing.T) { everywhere(t, testSetsInFiles) }
 
 func testSetsInFiles(t *testing.T) {

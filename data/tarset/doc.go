@@ -15,7 +15,7 @@
 //	}
 //
 // Unlike WebDataset, it does not stream: an index says where each example is, so an example is read
-// by its number, as from any other data.Dataset. A training shuffles all of them, in any number of
+// by its number, as from any other data.Dataset. Training shuffles all of them, in any number of
 // shards, each rank reads its own part, and resuming is exact. Shards are files on a file system,
 // and not compressed.
 package tarset
