@@ -19,6 +19,9 @@ func (w *World) useKernels(c Config) error {
 	if w.platform != plugin.CPU {
 		return nil
 	}
+	if err := pjrt.RegisterGenerator(w.platform); err != nil {
+		return err
+	}
 	candidates, own := w.oneDNNs(c.Getenv)
 	if len(candidates) == 0 {
 		w.sayOnce("XLA computes everything: " + rundir.EnvOneDNN + "=" + rundir.OneDNNOff)
@@ -58,7 +61,7 @@ func (w *World) oneDNNs(getenv func(string) string) (candidates []string, own bo
 		return candidates, false
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // Used in place, it finds its own libraries beside it.
+		path = target // Used in place, it finds its own libraries next to it.
 	}
 	return append([]string{path}, onednn.Candidates(func(string) string { return "" })...), true
 }

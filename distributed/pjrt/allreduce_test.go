@@ -23,7 +23,7 @@ import (
 	"gonbatch/internal/plugin"
 )
 
-func pluginPath(t *testing.T) string {
+func pluginPath(t testing.TB) string {
 	t.Helper()
 	dir, err := plugin.Ensure(context.Background(), plugin.Options{Progress: os.Stderr})
 	if err != nil {
@@ -32,7 +32,7 @@ func pluginPath(t *testing.T) string {
 	return filepath.Join(dir, plugin.FileName(plugin.CPU))
 }
 
-func open(t *testing.T) (*mpi.Comm, compute.Backend) {
+func open(t testing.TB) (*mpi.Comm, compute.Backend) {
 	t.Helper()
 	comm, err := mpi.Init(mpi.Candidates(os.Getenv))
 	if err != nil {

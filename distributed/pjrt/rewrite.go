@@ -95,7 +95,8 @@ func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failu
 	}
 	out, shared := share(out)
 	out, kernels := useKernels(out)
-	if count+shared+kernels == 0 {
+	out, random := useGenerator(out)
+	if count+shared+kernels+random == 0 {
 		return nil
 	}
 	replaced.Add(int64(count))

@@ -45,6 +45,9 @@ type Magic struct {
 	// WholeCell is set if the magic takes the whole cell and must be its first line.
 	WholeCell bool
 	InJob     Effect
+	// ASCII is set if GoNB uses the arguments itself. It reads them byte by byte, so that any other
+	// letter becomes several wrong ones.
+	ASCII bool
 	// Why continues a sentence that begins with Name: why a job works without the magic.
 	Why string
 	// Words are completions for the arguments. SubmitFlags adds the flags of the submit command.
@@ -69,6 +72,10 @@ const (
 	AllowFail     = "%allow_fail"
 	Result        = "%result"
 	SubmitCell    = "%%submit"
+	Bash          = "%%bash"
+	Sh            = "%%sh"
+	Script        = "%%script"
+	WriteFile     = "%%writefile"
 )
 
 // Lookup finds a magic by its name; it returns nil for an unknown magic.

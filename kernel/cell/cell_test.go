@@ -2,6 +2,8 @@ package cell
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -212,7 +214,12 @@ func TestRewriters(t *testing.T) {
 			t.Errorf("%s is run by %s, and has a rewriter: %v", m.Name, m.Runner, ok)
 		}
 	}
-	for name := range rewriters {
+	for _, m := range gocell.Magics {
+		if _, ok := programs[m.Name]; ok != (m.WholeCell && m.Runner != gocell.GoNB) {
+			t.Errorf("%s is run by %s, and has a function that prepares its cell: %v", m.Name, m.Runner, ok)
+		}
+	}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(rewriters)), slices.Collect(maps.Keys(programs))) {
 		if gocell.Lookup(name) == nil {
 			t.Errorf("%s is not in the table", name)
 		}

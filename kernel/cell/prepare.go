@@ -98,34 +98,41 @@ func (p *preparer) buildKept() {
 	}
 }
 
-// program prepares a cell whose magic takes the whole cell.
-func (p *preparer) program(c gocell.Cell) {
-	rest := c.Program.Rest()
-	switch name := c.Program.Name(); {
-	case name == gocell.SubmitCell:
-		p.Magics = []Magic{{1, name[1:], rest, c.Body()}}
-		clear(p.lines)
-	case name == "%%script" && rest != "":
-		p.script(rest)
-	case (name == "%%bash" || name == "%%sh") && rest == "":
-		p.script(name[2:])
-	default:
-		p.Err = checkLetters(name, rest)
-		p.lines[0] = string(c.Program.Mark) + c.Program.Text
-	}
+// programs prepare the cells whose magic takes the whole cell, other than as GoNB does.
+var programs = map[string]func(p *preparer, c gocell.Cell){
+	gocell.SubmitCell: (*preparer).submitCell,
+	gocell.Script:     func(p *preparer, c gocell.Cell) { p.script(c.Program.Rest()) },
+	gocell.Bash:       func(p *preparer, _ gocell.Cell) { p.script("bash") },
+	gocell.Sh:         func(p *preparer, _ gocell.Cell) { p.script("sh") },
 }
 
-// plainMagics are the magics whose arguments GoNB uses itself. It reads them byte by byte, so that
-// other letters than ASCII's become several wrong ones. Stream corrects those for programs.
-var plainMagics = []string{"%cd", "%capture", "%%writefile", gocell.Flags, gocell.RemoveShort, gocell.Remove, "%track", "%untrack"}
+// program prepares a cell whose magic takes the whole cell.
+func (p *preparer) program(c gocell.Cell) {
+	magic, rest := c.Program.Magic(), c.Program.Rest()
+	// GoNB refuses a script without a command, and a shell with arguments.
+	refused := magic.Name == gocell.Script && rest == "" || (magic.Name == gocell.Bash || magic.Name == gocell.Sh) && rest != ""
+	if prepare := programs[magic.Name]; prepare != nil && !refused {
+		prepare(p, c)
+		return
+	}
+	p.Err = checkLetters(magic, rest)
+	p.lines[0] = string(c.Program.Mark) + c.Program.Text
+}
 
-func checkLetters(magic, rest string) error {
+// submitCell leaves a cell to the submit command.
+func (p *preparer) submitCell(c gocell.Cell) {
+	p.Magics = []Magic{{1, gocell.SubmitCell[1:], c.Program.Rest(), c.Body()}}
+	clear(p.lines)
+}
+
+// checkLetters refuses arguments that GoNB would misread. Stream corrects those of programs.
+func checkLetters(magic *gocell.Magic, rest string) error {
 	i := strings.IndexFunc(rest, func(r rune) bool { return r > unicode.MaxASCII })
-	if i < 0 || !slices.Contains(plainMagics, magic) {
+	if i < 0 || !magic.ASCII {
 		return nil
 	}
 	letter, _ := utf8.DecodeRuneInString(rest[i:])
-	return fmt.Errorf("%s %s: GoNB, which runs this magic, handles only ASCII letters, not %q: use a name without it, or Go code or a shell command instead of the magic", magic, rest, letter)
+	return fmt.Errorf("%s %s: GoNB, which runs this magic, handles only ASCII letters, not %q: use a name without it, or Go code or a shell command instead of the magic", magic.Name, rest, letter)
 }
 
 // script runs the cell with a command. GoNB splits the line at spaces outside double quotes.
@@ -150,7 +157,7 @@ func (p *preparer) call(call gocell.Call) error {
 			return err
 		}
 	default:
-		if err := checkLetters(m.Name, call.Rest()); err != nil {
+		if err := checkLetters(m, call.Rest()); err != nil {
 			return err
 		}
 		p.Reset = p.Reset || m.Name == gocell.Reset && len(call.Args()) == 0

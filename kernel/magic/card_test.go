@@ -353,11 +353,14 @@ func TestResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bundle := found.bundle("run")
+	bundle, err := found.bundle("run")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if html := bundle["text/html"].(string); !strings.Contains(html, ">checkpoints/train/step-00000002<") || !strings.Contains(html, "run.Images()") {
 		t.Errorf("HTML %s", html)
 	}
-	if text, err := json.Marshal(bundle[resultType]); err != nil || !strings.Contains(string(text), `"images":["`) {
+	if text, err := json.Marshal(bundle[resultType]); err != nil || !strings.Contains(string(text), `{"version":1,"job":"7",`) || !strings.Contains(string(text), `"images":["`) {
 		t.Errorf("%s, %v", text, err)
 	}
 }

@@ -1,16 +1,20 @@
 package magic
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"strings"
 
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/rundir"
+	"gonbatch/submit/report"
 )
 
-// resultPackage imports the package with the type of the values that %result JOB as NAME declares,
+// resultPackage imports the package with the type of the values that %result RUN as NAME declares,
 // under a name that cells don't use for something else.
 const resultPackage = `gonbatch__result "gonbatch/submit/result"`
 
@@ -41,7 +45,11 @@ func (m *Magics) result(ctx context.Context, s Session, args string) error {
 			return fmt.Errorf("%%result %s: %w", args, err)
 		}
 	}
-	s.Display(m.newID("gonbatch-result-"+now.Job.ID), found.bundle(variable))
+	bundle, err := found.bundle(variable)
+	if err != nil {
+		return fmt.Errorf("%%result %s: %w", args, err)
+	}
+	s.Display(m.newID("gonbatch-result-"+now.Job.ID), bundle)
 	return nil
 }
 
@@ -64,24 +72,25 @@ func readResult(now state) (found findings, err error) {
 	return found, err
 }
 
-// json returns {"job", "run", "state", "directory", "step", "metrics": {NAME: newest value},
-// "losses": {NAME: [[STEP, VALUE]...]}, "checkpoints", "images"}.
-func (f findings) json() map[string]any {
-	losses, metrics := map[string]any{}, map[string]any{}
+// report returns the findings as submit would report them (docs/json.md).
+func (f findings) report() report.Result {
+	r := report.Result{
+		Job: f.Job.ID, Run: f.Run.Run, State: f.Run.State, Message: f.Run.Message, Directory: f.Job.Dir, Step: f.Step,
+		Metrics: map[string]any{}, Losses: map[string][][2]float64{},
+		Checkpoints: append([]string{}, f.checkpoints...), Images: append([]string{}, f.images...),
+		Measures: f.measures(), Title: f.title(),
+	}
 	for _, s := range f.Losses {
 		pairs := make([][2]float64, len(s.Points))
 		for i, p := range s.Points {
 			pairs[i] = [2]float64{p.X, p.Y}
 		}
-		losses[s.Name] = pairs
+		r.Losses[s.Name] = pairs
 	}
 	for name, value := range f.Metrics {
-		metrics[name] = jsonNumber(value)
+		r.Metrics[name] = jsonNumber(value)
 	}
-	return map[string]any{
-		"job": f.Job.ID, "run": f.Run.Run, "state": f.Run.Message, "directory": f.Job.Dir, "step": f.Step, "metrics": metrics, "losses": losses,
-		"checkpoints": append([]string{}, f.checkpoints...), "images": append([]string{}, f.images...),
-	}
+	return r
 }
 
 // resultType is the MIME type of a result as JSON. Front ends ignore it and keep it in the
@@ -89,8 +98,13 @@ func (f findings) json() map[string]any {
 const resultType = "application/vnd.gonbatch.result+json"
 
 // bundle returns the findings as the notebook shows and keeps them.
-func (f findings) bundle(variable string) map[string]any {
-	return map[string]any{"text/plain": f.text(variable), "text/html": f.html(variable), resultType: f.json()}
+func (f findings) bundle(variable string) (map[string]any, error) {
+	var text, object bytes.Buffer
+	if err := errors.Join(report.Write(&text, false, f.report()), report.Write(&object, true, f.report())); err != nil {
+		return nil, err
+	}
+	lines := text.String() + inGo(variable)
+	return map[string]any{"text/plain": strings.TrimSpace(lines), "text/html": f.html(variable), resultType: json.RawMessage(object.Bytes())}, nil
 }
 
 // inGo says how cells get the values.
@@ -99,21 +113,6 @@ func inGo(variable string) string {
 		return ""
 	}
 	return fmt.Sprintf("in Go: %s.Last(\"train/loss\"), %[1]s.Series(\"train/loss\"), %[1]s.Metrics(), %[1]s.Checkpoints(), %[1]s.Images()", variable)
-}
-
-func (f findings) text(variable string) string {
-	lines := append([]string{f.title()}, f.measures()...)
-	for _, path := range f.checkpoints {
-		lines = append(lines, "checkpoint: "+path)
-	}
-	for _, path := range f.images {
-		lines = append(lines, "image: "+path)
-	}
-	lines = append(lines, "run directory: "+f.Job.Dir)
-	if variable != "" {
-		lines = append(lines, inGo(variable))
-	}
-	return strings.Join(lines, "\n")
 }
 
 func (f findings) html(variable string) string {

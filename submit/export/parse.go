@@ -70,10 +70,10 @@ func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls
 	return &p.out, nil
 }
 
-// statement matches the parser's message for a statement in place of a declaration.
+// statement matches the parser's message for a statement where a declaration belongs.
 var statement = regexp.MustCompile(`^expected declaration, found '?\w`)
 
-// syntaxRemedy returns what to do about the parser's message; "" if it says so itself.
+// syntaxRemedy returns what to do about the parser's message; "" if the message says it already.
 func syntaxRemedy(message string) string {
 	switch {
 	case statement.MatchString(message):

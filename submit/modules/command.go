@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/gomodule"
 	"gonbatch/submit/export"
 )
@@ -55,7 +56,8 @@ func (r *resolver) checkFolders(command *export.ModuleCommand, mod *modfile.File
 // beforeSubmit says what to do about a missing folder: programs are compiled before a cell runs.
 func (r *resolver) beforeSubmit(dir string) string {
 	for _, cell := range r.first.Sources {
-		if strings.Contains(cell.Source, "%%writefile") && strings.Contains(cell.Source, filepath.Base(dir)) {
+		writes := gocell.Parse(cell.Source).Program
+		if writes != nil && writes.Name() == gocell.WriteFile && strings.Contains(writes.Rest(), filepath.Base(dir)) {
 			return fmt.Sprintf("cell %d seems to write it: run that cell in the kernel before you submit, since programs are compiled before the job runs a cell", cell.Number)
 		}
 	}

@@ -53,7 +53,7 @@ var shapes = []struct {
 	{"submit config", "`origin` is `default`, a flag, a variable, or a file and line.",
 		report.Config{Settings: []report.Setting{{Key: "nodes", Value: "2", Origin: "/home/ada/submit.yaml:3"}}, Files: []string{"/home/ada/submit.yaml"}}},
 	{"submit export -o DIR NOTEBOOK", "`commands` start the exported cells.", report.Export{Folder: "mnist", Commands: []string{"cd mnist && go run ./train"}}},
-	{"submit export --script NOTEBOOK", "With `-o`, `file` is there in place of `source`.", report.Script{Source: "package main\n"}},
+	{"submit export --script NOTEBOOK", "With `-o`, `file` is there instead of `source`.", report.Script{Source: "package main\n"}},
 	{"submit --dry-run NOTEBOOK, submit preflight --dry-run", "`script` is the batch script.",
 		report.Preview{Scheduler: "slurm", Name: "mnist", Nodes: 2, Ranks: 8, Script: "#!/bin/bash\n#SBATCH --job-name=mnist\n"}},
 	{"submit logs RUN, submit logs -f RUN", "There is one object for each line of the log. The exit code of `submit logs -f` is the job's, and `submit status` says how it ended.",
@@ -66,6 +66,12 @@ var shapes = []struct {
 	{"submit cache, submit cache --prune", "`folder` is missing if the cache is turned off. Sizes are in bytes. `removed` and `freed` are there if programs were removed.",
 		report.Cache{Folder: "/home/ada/.cache/gonbatch/compile-cache", Size: 211_482, Limit: 2 << 30, Removed: 3, Freed: 640_100,
 			Programs: []report.CompiledProgram{{Key: strings.Repeat("4f2a", 16), Name: "TrainStep", Size: 211_482, Used: at}}}},
+	{"%result", "A cell with `%result` keeps this object in the notebook, under the MIME type `application/vnd.gonbatch.result+json`. `state` is as above. " +
+		"`losses` are pairs of a step and a value. NaN and the infinities are strings in `metrics`.", report.Result{
+		Job: "4711", Run: "mnist-20261121-101500-4f2a", State: "completed", Message: "completed", Directory: "/home/ada/runs/mnist-20261121-101500-4f2a", Step: 937,
+		Metrics: map[string]any{"train/loss": 0.25}, Losses: map[string][][2]float64{"train/loss": {{500, 0.5}, {937, 0.25}}},
+		Checkpoints: []string{"/home/ada/runs/mnist-20261121-101500-4f2a/checkpoints/train/step-00000937"}, Images: []string{},
+	}},
 	{"submit version", "", report.Program{Submit: "v1.0.0", Go: "go1.26"}},
 }
 
