@@ -76,17 +76,36 @@ func Prepare(code, status string) Prepared {
 		if p.Err != nil {
 			break
 		}
-		if err := p.call(call); err != nil {
+		if err := p.call(c, call); err != nil {
 			p.Err = fmt.Errorf("line %d: %w", call.Line, err)
 			break
 		}
 	}
+	p.checkMains(p.file)
+	p.dropGone(c)
 	if err := p.embed(); p.Err == nil {
 		p.Err = err
 	}
 	p.buildKept()
 	p.Code = strings.Join(p.lines, "\n")
+	p.checkMains(gocell.Parse(p.Code).File()) // with those of magics such as %timeit
 	return p.Prepared
+}
+
+// checkMains refuses a second main: GoNB would die of it, or run only one of them.
+func (p *preparer) checkMains(file gocell.File) {
+	if line, err := file.CheckMains(); err != nil && p.Err == nil {
+		p.Err = fmt.Errorf("line %d: %w", line, err)
+	}
+}
+
+// dropGone makes GoNB drop a line from a raw string if it would drop the line that the user wrote.
+func (p *preparer) dropGone(c gocell.Cell) {
+	for _, i := range c.Gone() {
+		if p.lines[i] == "" {
+			p.lines[i] = "package"
+		}
+	}
 }
 
 // buildKept gives a cell without a program one that only keeps variables: only a build shows
@@ -142,8 +161,8 @@ func (p *preparer) script(command string) {
 }
 
 // call prepares one magic or shell command.
-func (p *preparer) call(call gocell.Call) error {
-	if err := call.Check(); err != nil {
+func (p *preparer) call(c gocell.Cell, call gocell.Call) error {
+	if err := c.CheckCall(call); err != nil {
 		return err
 	}
 	text := ""

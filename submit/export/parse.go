@@ -124,7 +124,7 @@ func (p *cellParser) function(d *ast.FuncDecl) error {
 	f.chunks = p.withDoc(d.Doc, p.chunk(d.Pos(), d.End()))
 	switch {
 	case f.key == "main" && p.out.main != nil:
-		return p.cell.errorf(p.line(d.Pos()), "the cell has two main functions; split it into two cells")
+		return p.cell.errorf(p.line(d.Pos()), "%v", gocell.ErrTwoMains)
 	case f.key == "main":
 		p.out.main, p.out.end = f, p.findDeadEnd(d.Body)
 		p.noteLateFlags(d)

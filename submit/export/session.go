@@ -66,7 +66,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 		return nil, s.magic(cell, code, *code.Program)
 	}
 	for _, call := range code.Calls {
-		if err := call.Check(); err != nil {
+		if err := code.CheckCall(call); err != nil {
 			return nil, cell.errorf(call.Line, "%v", err)
 		}
 		if err := s.magic(cell, code, call); err != nil {
@@ -75,8 +75,8 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	}
 	s.warnOfDropped(cell, code)
 	file := code.File()
-	if len(file.Mains) > 1 {
-		return nil, cell.errorf(file.Mains[1], "line %d already begins the cell's main; split the cell into two", file.Mains[0])
+	if line, err := file.CheckMains(); err != nil {
+		return nil, cell.errorf(line, "%v", err)
 	}
 	if !s.isTest && code.FirstGo() < 0 && !code.Has(gocell.Exec) {
 		return nil, nil // Nothing runs, and the next cell gets the arguments, as in GoNB.
