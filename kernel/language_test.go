@@ -13,6 +13,8 @@ func TestLanguage(t *testing.T) {
 		{"exec and main", "func f() {}\n%exec f\n%%\nfmt.Println(2)", "error", "line 3: line 2 already begins"},
 		{"two exec", "%exec f\n%exec f", "error", "line 2: line 1 already begins"},
 		{"main in a string", "%%\ns := `\n%%\n`\nfmt.Println(s)", "error", "line 3: inside a string"},
+		{"a command in a string", "%%\ns := `a\n!echo ran\n%time\npackage x\nb`\nfmt.Printf(\"%q\\n\", s)", "ok", "\"a\\nb\"\n"},
+		{"its note", "%%\n/*\n!echo ran\n*/", "ok", "line 3: GoNB runs a line that begins with !, also inside a comment: indent the line\nran\n"},
 		{"GoNB lives", "alive", "ok", "7"},
 	}
 	var codes []string

@@ -44,6 +44,8 @@ type Prepared struct {
 	Env []string
 	// Magics are the magics that the submit command runs, in order. Their lines are empty in Code.
 	Magics []Magic
+	// Notes are remarks about the cell, each with its line.
+	Notes []string
 	// Err is set if a magic of the cell has a mistake: then nothing in the cell runs.
 	Err error
 }
@@ -83,6 +85,9 @@ func Prepare(code, status string) Prepared {
 	}
 	p.checkMains(p.file)
 	p.dropGone(c)
+	for _, taken := range c.Taken() {
+		p.Notes = append(p.Notes, fmt.Sprintf("line %d: %s", taken.Line, taken.Message))
+	}
 	if err := p.embed(); p.Err == nil {
 		p.Err = err
 	}

@@ -127,7 +127,7 @@ func (s *session) declared(name string) string {
 		for _, c := range d.chunks {
 			text += c.text
 		}
-		declared := gocell.Declarations(text)[name]
+		declared := gocell.Declarations(gocell.WithoutGone(text))[name]
 		hash = declared.Hash(s.packages.code.State(declared.Imports))
 	}
 	if s.kept.new[name] {

@@ -106,10 +106,16 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 // packageClause matches a whole package clause.
 var packageClause = regexp.MustCompile(`^package\s+\w+\s*(//.*|/\*.*)?$`)
 
-// warnOfDropped warns about lines that GoNB mistakes for package clauses and drops.
+// warnOfDropped warns about lines that GoNB mistakes for something else: lines of strings and
+// comments, and lines that look like package clauses.
 func (s *session) warnOfDropped(cell *cellInfo, code gocell.Cell) {
+	told := map[int]bool{}
+	for _, taken := range code.Taken() {
+		s.warn(cell, taken.Line, taken.Message)
+		told[taken.Line] = true
+	}
 	for i, line := range code.Lines {
-		if code.Kinds[i] == gocell.PackageLine && !packageClause.MatchString(line) {
+		if code.Kinds[i] == gocell.PackageLine && !told[i+1] && !packageClause.MatchString(line) {
 			s.warn(cell, i+1, `GoNB drops this line, since it begins with "package": indent it`)
 		}
 	}
