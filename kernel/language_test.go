@@ -15,7 +15,15 @@ func TestLanguage(t *testing.T) {
 		{"main in a string", "%%\ns := `\n%%\n`\nfmt.Println(s)", "error", "line 3: inside a string"},
 		{"a command in a string", "%%\ns := `a\n!echo ran\n%time\npackage x\nb`\nfmt.Printf(\"%q\\n\", s)", "ok", "\"a\\nb\"\n"},
 		{"its note", "%%\n/*\n!echo ran\n*/", "ok", "line 3: GoNB runs a line that begins with !, also inside a comment: indent the line\nran\n"},
-		{"GoNB lives", "alive", "ok", "7"},
+		{"constants on a line", "const A, B = iota, iota + 10\n%%\nfmt.Println(A, B)", "ok", "0 10\n"},
+		{"repeated constants", "const (\n\tC, D = iota, iota * 10\n\tE, F\n)\n%%\nfmt.Println(C, D, E, F)", "ok", "0 0 1 10\n"},
+		{"a blank first", "const (\n\t_  = iota\n\tKB = 1 << (10 * iota)\n)\nconst (\n\t_ = iota\n\tone\n\t_\n\tthree\n)", "ok", ""},
+		{"after another", "%%\nfmt.Println(KB, one, three)", "ok", "1024 1 3\n"},
+		{"a value of a blank", "var _ = func() int { fmt.Print(\"blank \"); return 0 }()\n%%\nfmt.Println(\"once\")", "ok", "\nblank once\n"},
+		{"a flag of a blank", "var _ = flag.Int(\"n\", 3, \"times\")\nfunc two() (int, int) { return 1, 2 }\nvar _, s = two()\n%%\nfmt.Println(s)", "ok", "\nblank 2\n"},
+		{"after it", "%%\nfmt.Println(s + 1)", "ok", "\nblank 3\n"},
+		{"a mistake in a blank", "var _ = nosuch", "error", "undefined: nosuch"},
+		{"GoNB lives", "alive", "ok", "blank result text/plain: 7"},
 	}
 	var codes []string
 	for _, tt := range tests {

@@ -88,7 +88,7 @@ func TestPrepare(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := Prepare(tt.code, "/s")
+			p := Prepare(tt.code, "/s", "")
 			if p.Code != tt.want || p.AllowFail != tt.allow {
 				t.Errorf("%q, may fail %v; want %q, %v", p.Code, p.AllowFail, tt.want, tt.allow)
 			}
@@ -108,7 +108,7 @@ func TestMagics(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := fmt.Sprintf("%+v", Prepare(tt.code, "/s").Magics); got != tt.want {
+			if got := fmt.Sprintf("%+v", Prepare(tt.code, "/s", "").Magics); got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
@@ -126,7 +126,7 @@ func TestKeep(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := Prepare(tt.code, "/s")
+			p := Prepare(tt.code, "/s", "")
 			if got := fmt.Sprint(p.Keep); got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
@@ -205,7 +205,7 @@ func FuzzPrepare(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, code string) {
-		p := Prepare(code, "/s")
+		p := Prepare(code, "/s", "")
 		if got, want := strings.Count(p.Code, "\n"), strings.Count(code, "\n"); p.Err == nil && got != want {
 			t.Errorf("%d lines, want %d: %q", got+1, want+1, p.Code)
 		}

@@ -53,19 +53,20 @@ type Prepared struct {
 // preparer prepares a cell.
 type preparer struct {
 	Prepared
-	status string
-	lines  []string
-	file   gocell.File
-	hasGo  bool
+	// status is the program, id the cell's id.
+	status, id string
+	lines      []string
+	file       gocell.File
+	hasGo      bool
 	// keepLine is the line of the last %keep.
 	keepLine int
 }
 
 // Prepare wraps the shell commands of a cell in the program status, which is called as STATUS LINE
-// COMMAND...
-func Prepare(code, status string) Prepared {
+// COMMAND... The id distinguishes the cell from others; it may be empty.
+func Prepare(code, status, id string) Prepared {
 	c := gocell.Parse(code)
-	p := preparer{lines: slices.Clone(c.Lines), status: status, file: c.File(), hasGo: c.FirstGo() >= 0}
+	p := preparer{id: id, lines: slices.Clone(c.Lines), status: status, file: c.File(), hasGo: c.FirstGo() >= 0}
 	if c.Program != nil {
 		p.program(c)
 	}
@@ -88,7 +89,7 @@ func Prepare(code, status string) Prepared {
 	for _, taken := range c.Taken() {
 		p.Notes = append(p.Notes, fmt.Sprintf("line %d: %s", taken.Line, taken.Message))
 	}
-	if err := p.embed(); p.Err == nil {
+	if err := p.editDeclarations(); p.Err == nil {
 		p.Err = err
 	}
 	p.buildKept()

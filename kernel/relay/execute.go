@@ -88,7 +88,7 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 		return
 	}
 	e := &execution{relay: r, request: request, code: gocell.TypedParameters(gocell.PlainLines(asked.Code), r.sources()), crash: crash{pass: r.pass, wait: holdTime}}
-	e.prepared = cell.Prepare(e.code, r.opts.StatusProgram)
+	e.prepared = cell.Prepare(e.code, r.opts.StatusProgram, cellID(request))
 	r.begin(e, asked)
 	if e.stored {
 		r.executed = append(r.executed, executed{count: e.count, code: e.code, id: cellID(request)})

@@ -58,7 +58,7 @@ func TestKernelAndJobAgree(t *testing.T) {
 // checkAgreement compares both sides, and returns what kind of cell it is.
 func checkAgreement(t *testing.T, root, source string) string {
 	t.Helper()
-	prepared := cell.Prepare(source, "status")
+	prepared := cell.Prepare(source, "status", "")
 	nb := &nbformat.Notebook{Path: "n.ipynb", Major: 4, Cells: []*nbformat.Cell{
 		{Type: nbformat.Code, Number: 1, Source: source}, {Type: nbformat.Code, Number: 2, Source: "%%\nprintln(1)"},
 	}}
