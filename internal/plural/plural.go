@@ -18,6 +18,15 @@ func Of[N Integer](n N, one string) string {
 	return fmt.Sprintf("%d %s", n, Word(one))
 }
 
+// And lists names: a, b and c.
+func And(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
 // Word returns the plural of a noun.
 func Word(one string) string {
 	for _, hiss := range []string{"s", "x", "z", "sh", "tch", "nch"} {
