@@ -23,6 +23,7 @@ func TestLanguage(t *testing.T) {
 		{"a flag of a blank", "var _ = flag.Int(\"n\", 3, \"times\")\nfunc two() (int, int) { return 1, 2 }\nvar _, s = two()\n%%\nfmt.Println(s)", "ok", "\nblank 2\n"},
 		{"after it", "%%\nfmt.Println(s + 1)", "ok", "\nblank 3\n"},
 		{"a mistake in a blank", "var _ = nosuch", "error", "undefined: nosuch"},
+		{"tests and a main", "func TestA(t *testing.T) {}\n%test\n%%\nfmt.Println(\"lost\")", "ok", "line 3: the cell runs its tests"},
 		{"GoNB lives", "alive", "ok", "blank result text/plain: 7"},
 	}
 	var codes []string

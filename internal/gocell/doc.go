@@ -13,7 +13,7 @@
 // from Go tools. A backslash at its end joins the next line to it. A line that begins with
 // "package" is dropped. All other lines are Go. As in GoNB, this is decided by lines, not tokens: a
 // line of a raw string or a comment that begins with % is a magic too. GoNB drops such a line from
-// the string; [Cell.Taken] finds it.
+// the string; [Cell.Remarks] finds it.
 //
 // A cell whose first line is one of the magics that take a whole cell, such as %%bash, has no Go
 // and no other magics.

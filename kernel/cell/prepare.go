@@ -86,8 +86,8 @@ func Prepare(code, status, id string) Prepared {
 	}
 	p.checkMains(p.file)
 	p.dropGone(c)
-	for _, taken := range c.Taken() {
-		p.Notes = append(p.Notes, fmt.Sprintf("line %d: %s", taken.Line, taken.Message))
+	for _, remark := range c.Remarks() {
+		p.Notes = append(p.Notes, fmt.Sprintf("line %d: %s", remark.Line, remark.Message))
 	}
 	if err := p.editDeclarations(); p.Err == nil {
 		p.Err = err

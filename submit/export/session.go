@@ -73,7 +73,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 			return nil, err
 		}
 	}
-	s.warnOfDropped(cell, code)
+	s.warnOfMisread(cell, code)
 	file := code.File()
 	if line, err := file.CheckMains(); err != nil {
 		return nil, cell.errorf(line, "%v", err)
@@ -106,13 +106,13 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 // packageClause matches a whole package clause.
 var packageClause = regexp.MustCompile(`^package\s+\w+\s*(//.*|/\*.*)?$`)
 
-// warnOfDropped warns about lines that GoNB mistakes for something else: lines of strings and
-// comments, and lines that look like package clauses.
-func (s *session) warnOfDropped(cell *cellInfo, code gocell.Cell) {
+// warnOfMisread warns about lines that GoNB reads in another way than their author may expect, such
+// as those that look like package clauses.
+func (s *session) warnOfMisread(cell *cellInfo, code gocell.Cell) {
 	told := map[int]bool{}
-	for _, taken := range code.Taken() {
-		s.warn(cell, taken.Line, taken.Message)
-		told[taken.Line] = true
+	for _, remark := range code.Remarks() {
+		s.warn(cell, remark.Line, remark.Message)
+		told[remark.Line] = true
 	}
 	for i, line := range code.Lines {
 		if code.Kinds[i] == gocell.PackageLine && !told[i+1] && !packageClause.MatchString(line) {

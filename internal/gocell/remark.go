@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -74,17 +75,24 @@ func (c Cell) CheckCall(call Call) error {
 // orQuote is another way to keep a line in its text.
 var orQuote = map[string]string{rawString: `, or write the string in double quotes, with \n between its lines`}
 
-// Taken is a line of a string or a comment that is something else for GoNB.
-type Taken struct {
+// Remark is about a line that GoNB reads in another way than its author may expect.
+type Remark struct {
 	// Line is the line, from 1.
 	Line int
 	// Message says what GoNB does, and how to prevent it.
 	Message string
 }
 
-// Taken returns the lines inside strings and comments that GoNB takes for magics, shell commands or
+// Remarks returns the remarks about the cell's lines, in order.
+func (c Cell) Remarks() []Remark {
+	remarks := append(c.taken(), c.untested()...)
+	slices.SortStableFunc(remarks, func(a, b Remark) int { return a.Line - b.Line })
+	return remarks
+}
+
+// taken finds the lines inside strings and comments that GoNB takes for magics, shell commands or
 // package clauses.
-func (c Cell) Taken() (lines []Taken) {
+func (c Cell) taken() (remarks []Remark) {
 	inside := c.insides()
 	for i, kind := range c.Kinds {
 		where := inside[i]
@@ -93,9 +101,19 @@ func (c Cell) Taken() (lines []Taken) {
 		}
 		line := Trim(c.Lines[i])
 		what := map[Kind]string{CallLine: "runs a line that begins with " + line[:1], PackageLine: `drops a line that begins with "package"`, MarkLine: "drops a line with only " + line[:1]}[kind]
-		lines = append(lines, Taken{i + 1, fmt.Sprintf("GoNB %s, also inside %s%s: indent the line%s", what, where, dropped(where, kind), orQuote[where])})
+		remarks = append(remarks, Remark{i + 1, fmt.Sprintf("GoNB %s, also inside %s%s: indent the line%s", what, where, dropped(where, kind), orQuote[where])})
 	}
-	return lines
+	return remarks
+}
+
+// untested finds the main of a cell that runs tests instead.
+func (c Cell) untested() (remarks []Remark) {
+	for _, call := range c.Calls {
+		if c.Has(Test) && call.startsMain() {
+			remarks = append(remarks, Remark{call.Line, fmt.Sprintf("the cell runs its tests, because it has a line %s, and not the main that %s begins: put them into two cells", Test, call.Name())})
+		}
+	}
+	return remarks
 }
 
 // dropped adds that a line that GoNB runs is not in its string either.
