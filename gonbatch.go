@@ -1,6 +1,6 @@
 // Package gonbatch holds the source of gonbatch's own library, so that a machine which only has the
-// submit command can compile notebooks that import it. Package source writes it to disk; nothing
-// else needs this package.
+// submit command can compile notebooks that import it. Package source writes it to disk, and
+// package gocode is its text; nothing else needs this package.
 package gonbatch
 
 import "embed"
@@ -9,7 +9,7 @@ import "embed"
 // a further package importable, add its folder here; a test in package source fails when one that
 // these need is missing.
 //
-//go:embed go.mod go.sum checkpoint data distributed
+//go:embed go.mod go.sum gonbatch.go checkpoint data distributed
 //go:embed internal/allranks internal/bounded internal/cluster internal/compilecache internal/fetch internal/forecast internal/hugepages internal/machine internal/plugin internal/plural internal/rundir internal/sharedlib internal/yamldoc
 //go:embed kernel/display kernel/keep logger models submit/result trainer
 var Library embed.FS

@@ -86,7 +86,7 @@ func TestCheckpointTable(t *testing.T) {
 	}
 	want := `# Checkpoints
 
-500 MB in 80 tensors. Median of 3 rounds, in which the contenders take turns. A training waits only
+500 MB in 80 tensors. Median of 3 rounds, in which the contenders take turns. A training run waits only
 for the copy. A saved file is on disk (fsync). gonbatch's files have a SHA-256 each, which loading
 verifies. Files are loaded from the page cache, and every byte is read. PyTorch has one thread.
 A CPU, load average before: 0.02.

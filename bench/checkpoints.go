@@ -60,7 +60,7 @@ type torchCheckpoint struct {
 // measureCheckpoints makes gonbatch and PyTorch take turns with the same tensors, on the same disk.
 func measureCheckpoints(ctx context.Context, opts options, out io.Writer) (_ checkpointReport, err error) {
 	report := checkpointReport{CPU: cpuModel(), Load: loadAverage(), Bytes: 4 * checkpointTensors * checkpointSide * checkpointSide, Rounds: opts.rounds}
-	dir, err := os.MkdirTemp(".cache", "bench-checkpoint-") // On disk, like the results of a training, not in memory.
+	dir, err := os.MkdirTemp(".cache", "bench-checkpoint-") // On disk, like the results of a training run, not in memory.
 	if err != nil {
 		return report, err
 	}
@@ -191,7 +191,7 @@ func (r *checkpointReport) add(rows []checkpointRow) {
 func (r checkpointReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Checkpoints\n\n")
-	fmt.Fprintf(&b, "%d MB in %d tensors. Median of %d rounds, in which the contenders take turns. A training waits only\n"+
+	fmt.Fprintf(&b, "%d MB in %d tensors. Median of %d rounds, in which the contenders take turns. A training run waits only\n"+
 		"for the copy. A saved file is on disk (fsync). gonbatch's files have a SHA-256 each, which loading\n"+
 		"verifies. Files are loaded from the page cache, and every byte is read. PyTorch has one thread.\n", r.Bytes/1e6, checkpointTensors, r.Rounds)
 	fmt.Fprintf(&b, "%s, load average before: %s.\n\n", r.CPU, r.Load)

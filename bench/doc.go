@@ -7,12 +7,12 @@
 // them. A figure is the median over the rounds.
 //
 // The trainer: how much slower package trainer is than a hand-written loop, compared with Lightning
-// and a hand-written loop in PyTorch, and how much a checkpoint delays a training.
+// and a hand-written loop in PyTorch, and how much a checkpoint delays a training run.
 //
 // Submission: the time of `submit` on a real SLURM cluster (tests/cluster), with an unchanged
 // notebook and after one changed cell.
 //
-// Checkpoints: how long a training waits, and how long saving and loading take, compared with
+// Checkpoints: how long a training run waits, and how long saving and loading take, compared with
 // torch.save and with safetensors' own library.
 //
 // Export: `submit export` of notebooks of 10, 200 and 2,000 cells, compared with `jupyter nbconvert
@@ -26,7 +26,7 @@
 // Compilation: the first step of a new process, of `submit --local` and of a cell, with and without
 // the compile cache.
 //
-// Loading: training steps beside a dataset that waits, and JPEGs from a folder, beside PyTorch's
+// Loading: training steps while a dataset waits, and JPEGs from a folder, next to PyTorch's
 // DataLoader.
 //
 // gonbatch computes with the oneDNN that tests/setup.sh installs, unless GONBATCH_ONEDNN names

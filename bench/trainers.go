@@ -34,7 +34,7 @@ type loopRow struct {
 	Rounds  []measurement `json:"rounds"`
 }
 
-// costOfSave is how much a checkpoint delays a training.
+// costOfSave is how much a checkpoint delays a training run.
 type costOfSave struct {
 	Model  string        `json:"model"`
 	Median measurement   `json:"median"`
@@ -109,7 +109,7 @@ func (r *trainerReport) loops(ctx context.Context, round int, both []contender, 
 
 // checkpoints measures the cost of checkpoints on one core, which training and writing share.
 func (r *trainerReport) checkpoints(ctx context.Context, ours contender, cores []int, opts options, out io.Writer) error {
-	dir, err := filepath.Abs(".cache") // On disk, like those of a training, not in memory.
+	dir, err := filepath.Abs(".cache") // On disk, like those of a training run, not in memory.
 	if err != nil {
 		return err
 	}

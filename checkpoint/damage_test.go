@@ -138,17 +138,17 @@ func TestUnusual(t *testing.T) {
 		saveErr  string // When step 2 is saved again.
 		replaced bool   // Step 2 can be saved again.
 	}{
-		{name: "another's folder", want: 1, report: "no checkpoint.json", saveErr: "is in the way", prepare: func(t *testing.T, step2 string) {
+		{name: "another's folder", want: 1, report: "no checkpoint.json", saveErr: "already exists", prepare: func(t *testing.T, step2 string) {
 			ok(t, os.RemoveAll(step2), os.Mkdir(step2, 0o777), os.WriteFile(filepath.Join(step2, "notes"), nil, 0o666))
 		}},
-		{name: "a file", want: 1, report: "not a directory", saveErr: "is in the way", prepare: func(t *testing.T, step2 string) {
+		{name: "a file", want: 1, report: "not a directory", saveErr: "already exists", prepare: func(t *testing.T, step2 string) {
 			ok(t, os.RemoveAll(step2), os.WriteFile(step2, nil, 0o666))
 		}},
 		{name: "a link to a checkpoint elsewhere", want: 2, replaced: true, prepare: func(t *testing.T, step2 string) {
 			elsewhere := filepath.Join(t.TempDir(), "step-00000002")
 			ok(t, os.Rename(step2, elsewhere), os.Symlink(elsewhere, step2))
 		}},
-		{name: "a link to nothing", want: 1, report: "no checkpoint.json", saveErr: "is in the way", prepare: func(t *testing.T, step2 string) {
+		{name: "a link to nothing", want: 1, report: "no checkpoint.json", saveErr: "already exists", prepare: func(t *testing.T, step2 string) {
 			ok(t, os.RemoveAll(step2), os.Symlink("nowhere", step2))
 		}},
 		{name: "a copy of another step", want: 1, report: "is of step 1", replaced: true, prepare: func(t *testing.T, step2 string) {
@@ -190,7 +190,7 @@ func TestUnusual(t *testing.T) {
 			s.Step = 2
 			err = dir.Save(s)
 			if tt.saveErr != "" {
-				contains(t, err, tt.saveErr, "move it away")
+				contains(t, err, tt.saveErr, "move it")
 				return
 			}
 			ok(t, err)

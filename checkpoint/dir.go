@@ -123,7 +123,7 @@ func (d *Dir) Best(report func(message string)) (*Snapshot, error) {
 	return d.first(report, d.ranked)
 }
 
-// SetAside moves all checkpoints to a new folder inside this one, so that another training can
+// SetAside moves all checkpoints to a new folder inside this one, so that another training run can
 // start here. It returns the new folder's path, or "" if there are no checkpoints.
 func (d *Dir) SetAside() (string, error) {
 	d.mu.Lock()

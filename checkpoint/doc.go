@@ -1,7 +1,7 @@
-// Package checkpoint saves and restores a training: the variables of a model.Store, each rank's own
-// state, and the progress of every component. It is storage only. It knows nothing about ranks and
-// loops, and decides neither when to save nor when to stop. Package checkpoint/folder defines the
-// layout on disk; weights are in safetensors files, which Python's tools can read:
+// Package checkpoint saves and restores a training run: the variables of a model.Store, each rank's
+// own state, and the progress of every component. It is storage only. It knows nothing about ranks
+// and loops, and decides neither when to save nor when to stop. Package checkpoint/folder defines
+// the layout on disk; weights are in safetensors files, which Python's tools can read:
 //
 //	checkpoints/main/step-00001200/
 //	  checkpoint.json        step, world size, code hash, progress, metrics, and the checksum of each file
@@ -9,7 +9,7 @@
 //	  training.safetensors   the other variables: optimizer, random streams, counters, metrics
 //	  ranks.safetensors      each rank's own state: "rank-0", "rank-1", ...
 //
-// During a training, one process saves:
+// During a training run, one process saves:
 //
 //	dir, err := checkpoint.Open("checkpoints/main", checkpoint.Options{Keep: 3, Metric: "val/loss"})
 //	check(err)

@@ -18,7 +18,7 @@ func Example() {
 	dir, err := checkpoint.Open(path, checkpoint.Options{Keep: 2, Metric: "val/loss"})
 	check(err)
 
-	// A training that decreases a single number.
+	// A training run that decreases a single number.
 	store := model.NewStore()
 	weight := store.VariableWithValue("/dense/weight", float32(0))
 	writer := checkpoint.NewWriter(dir)

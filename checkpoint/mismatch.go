@@ -32,7 +32,7 @@ type MismatchError struct {
 // Error names the first variables of each kind.
 func (e *MismatchError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "checkpoint: %s is of another model:", e.Checkpoint)
+	fmt.Fprintf(&b, "checkpoint: %s belongs to a different model:", e.Checkpoint)
 	var different []string
 	for _, d := range e.Different {
 		different = append(different, fmt.Sprintf("%s is %s there, %s here", d.Path, d.Checkpoint, d.Model))

@@ -39,7 +39,7 @@ func (d *Dir) remove(info Info, saved int64, keep map[string]bool) {
 		return
 	}
 	if err := folder.Remove(d.path, info.Step); err != nil {
-		d.options.Report(fmt.Sprintf("an old checkpoint stays: %v", err))
+		d.options.Report(fmt.Sprintf("an old checkpoint can't be removed: %v", err))
 		return
 	}
 	delete(d.damaged, info.Path)

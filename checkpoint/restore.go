@@ -110,7 +110,8 @@ func (s *Snapshot) restore(store *model.Store, l *loader) error {
 }
 
 // Create immediately creates the variables that Restore has left for graphs to create, except those
-// of metrics. It is for a store whose training has ended, for which no further graph may be built.
+// of metrics. It is for a store whose training run has ended, for which no further graph may be
+// built.
 func (s *Snapshot) Create(store *model.Store) error {
 	if l, ok := store.Loader().(*loader); ok {
 		l.withheld = nil

@@ -19,7 +19,7 @@ type Metrics = folder.Metrics
 // Number is a number that may be infinite or NaN.
 type Number = folder.Number
 
-// Snapshot is the state of a training at one moment, in host memory.
+// Snapshot is the state of a training run at one moment, in host memory.
 type Snapshot struct {
 	// Step is the number of updates of the weights so far.
 	Step int64
@@ -86,7 +86,7 @@ func collect(store *model.Store, pass func(name string, t *tensors.Tensor) (*ten
 		name := names.stable(v.Path())
 		if !v.HasValue() {
 			if isWeight(v) {
-				return nil, fmt.Errorf("checkpoint: the variable %s, %s, has no value yet: a snapshot would miss a part of the model", v.Path(), v.Shape())
+				return nil, fmt.Errorf("checkpoint: the variable %s, %s, has no value yet, so a snapshot would be incomplete", v.Path(), v.Shape())
 			}
 			continue
 		}

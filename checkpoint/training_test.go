@@ -93,7 +93,7 @@ func (tr *training) steps(t *testing.T, from, to int) []string {
 	return all
 }
 
-// TestResumeIsExact checks that a training that is saved and resumed in new objects, before or
+// TestResumeIsExact checks that a training run that is saved and resumed in new objects, before or
 // after its graph is built, equals an uninterrupted one bit for bit.
 func TestResumeIsExact(t *testing.T) {
 	whole := newTraining(t, 5)
@@ -264,7 +264,7 @@ func TestAnotherModel(t *testing.T) {
 	before := take(t, other.store)
 	err := s.Restore(other.store)
 	mismatch := as[*checkpoint.MismatchError](t, err)
-	contains(t, err, "another model", "/hidden/dense/weights is (Float32)[3, 5] there, (Float32)[3, 6] here", "and 5 more")
+	contains(t, err, "a different model", "/hidden/dense/weights is (Float32)[3, 5] there, (Float32)[3, 6] here", "and 5 more")
 	if len(mismatch.Different) != 10 || mismatch.Missing != nil || mismatch.Unused != nil {
 		t.Errorf("%+v", mismatch)
 	}

@@ -45,14 +45,14 @@ func TestWriterTellsErrorsLater(t *testing.T) {
 		return w.Save(s)
 	}
 	ok(t, save(1))
-	contains(t, save(2), "step-00000001 is in the way")
+	contains(t, save(2), "step-00000001 already exists")
 	ok(t, w.Wait())
 	ok(t, os.Remove(inTheWay))
 	if s := latest(t, dir); s.Step != 2 {
 		t.Errorf("step %d is the newest", s.Step)
 	}
 	ok(t, os.Mkdir(inTheWay, 0o777), save(1))
-	contains(t, w.Close(), "is in the way")
+	contains(t, w.Close(), "already exists")
 	ok(t, w.Close())
 }
 
@@ -72,7 +72,7 @@ func TestWriterReleases(t *testing.T) {
 	ok(t, w.Save(s))
 	w.Release()
 	w.Release()
-	contains(t, w.Wait(), "step-00000007 is in the way")
+	contains(t, w.Wait(), "step-00000007 already exists")
 	ok(t, w.Save(take(t, allTypes(t))), w.Close())
 	w.Release()
 }

@@ -15,7 +15,7 @@ type Image struct {
 	Pixels                  []float32
 }
 
-// Transform changes an image in place. Outside a training, random is nil: then a transform that
+// Transform changes an image in place. Outside a training run, random is nil: then a transform that
 // depends on it leaves the image unchanged. It may be called concurrently.
 type Transform func(im Image, random *rand.Rand) error
 

@@ -81,7 +81,7 @@ func TestAugment(t *testing.T) {
 	}
 	inputs, _, err := ds.Batch([]int{1})
 	if err != nil || !slices.Equal(tensors.MustCopyFlatData[float32](inputs[0]), original) {
-		t.Errorf("outside of a training an image is changed, %v", err)
+		t.Errorf("outside of a training run an image is changed, %v", err)
 	}
 }
 
@@ -110,7 +110,7 @@ func changeOf(t *testing.T, original, image []float32) [3]int {
 }
 
 // TestNormalizeAfterCrop: pixels added by a crop are black, and normalized like the rest, also
-// outside a training.
+// outside a training run.
 func TestNormalizeAfterCrop(t *testing.T) {
 	plain := gradients(t, 1)
 	ds := data.Augment(plain, 1, data.RandomCrop(40), data.Normalize([]float32{0.5, 0.25}, []float32{2, 4}))

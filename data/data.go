@@ -7,11 +7,16 @@
 //	// inputs[0] is [3, 28, 28, 1] float32, labels[0] is [3, 1] int32
 //
 // Tensors makes a dataset from tensors in memory. ImageFolder reads images from a folder for each
-// class, Split divides a dataset, and Augment changes images at random in each epoch of a training:
+// class, Split divides a dataset, and Augment changes images at random in each epoch of a training
+// run:
 //
 //	photos, err := data.ImageFolder("photos", data.FolderConfig{Height: 64, Width: 64})
 //	parts, err := data.Split(photos, 1, 0.8, 0.2)
 //	trainSet := data.Augment(parts[0], 1, data.RandomCrop(4), data.RandomFlip(0.5))
+//
+// Text has the windows of a text, for language models, and a Vocabulary numbers its characters.
+// Packages below it read other files: data/tarset tar files in WebDataset's layout, data/table CSV
+// files, data/table/parquet Parquet files. A Stream has examples without numbers.
 //
 // The package downloads nothing; packages below it do, such as data/mnist.
 package data
@@ -38,9 +43,9 @@ type Dataset interface {
 	// which frees them; one may be both an input and a label. An empty list, or a number outside
 	// 0..Len()-1, is an error.
 	//
-	// Batch may be called concurrently, and before the examples are needed: trainings load batches
-	// ahead, several at once. An example depends only on its number. Wrap a dataset that can't be
-	// called concurrently in Serial.
+	// Batch may be called concurrently, and before the examples are needed: training runs load
+	// batches ahead, several at once. An example depends only on its number. Wrap a dataset that
+	// can't be called concurrently in Serial.
 	Batch(indices []int) (inputs, labels []*tensors.Tensor, err error)
 }
 

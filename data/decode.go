@@ -14,6 +14,7 @@ import (
 
 	"gonbatch/data/scale"
 	"gonbatch/data/turbojpeg"
+	"gonbatch/internal/plural"
 )
 
 // maxPixels is the size of the largest image that is decoded. Decoding it takes half a gigabyte.
@@ -59,28 +60,63 @@ func readHeader(file io.Reader) (header, error) {
 	return header{format, read.ColorModel, image.Pt(read.Width, read.Height)}, nil
 }
 
-// readOne reads an image into the pixels of a batch.
-func (f *Folder) readOne(pixels []float32, path string) error {
-	return withFile(path, func(file io.ReadSeeker) error {
-		h, err := readHeader(file)
-		if err != nil {
-			return err
+// ImageDecoder decodes images of any size to one size, as ImageFolder does, for datasets whose
+// images are elsewhere. It may be used concurrently.
+//
+//	decoder := data.ImageDecoder{Height: 64, Width: 64}
+//	pixels := make([]float32, 64*64*decoder.Channels())
+//	err := decoder.Decode(pixels, bytes.NewReader(content))
+type ImageDecoder struct {
+	// Height, Width, Gray and Reduced are those of FolderConfig; the size is required.
+	Height, Width int
+	Gray, Reduced bool
+}
+
+// Channels returns the number of channels: 1 or 3.
+func (d ImageDecoder) Channels() int {
+	if d.Gray {
+		return 1
+	}
+	return 3
+}
+
+// Decode writes the pixels of a JPEG, a PNG or a GIF, from 0 to 1, row by row, channels last.
+// pixels has room for just one image.
+func (d ImageDecoder) Decode(pixels []float32, image io.ReadSeeker) error {
+	library, _ := turbo() // Without it, image/jpeg does.
+	if size := d.Height * d.Width * d.Channels(); d.Height < 1 || d.Width < 1 || len(pixels) != size {
+		return fmt.Errorf("data: decode an image of %dx%dx%d to %s: it has %d", d.Height, d.Width, d.Channels(), plural.Of(len(pixels), "number"), size)
+	}
+	return decoder{ImageDecoder: d, turbo: library}.read(pixels, image)
+}
+
+// decoder is an ImageDecoder of a dataset.
+type decoder struct {
+	ImageDecoder
+	asFirst bool               // All images must have the size of the first one.
+	turbo   *turbojpeg.Library // Nil: JPEGs are decoded by image/jpeg.
+}
+
+// read reads an image into the pixels of a batch.
+func (d decoder) read(pixels []float32, file io.ReadSeeker) error {
+	h, err := readHeader(file)
+	if err != nil {
+		return err
+	}
+	return d.decode(file, h, func(decoded image.Image) error {
+		fitted, err := d.fitted(decoded)
+		if err == nil {
+			fill(pixels, fitted, d.Gray)
 		}
-		return f.decode(file, h, func(decoded image.Image) error {
-			fitted, err := f.fitted(decoded)
-			if err == nil {
-				fill(pixels, fitted, f.config.Gray)
-			}
-			return err
-		})
+		return err
 	})
 }
 
 // decode calls use with an image that is valid until use returns. Where libjpeg-turbo refuses an
 // image, Go's packages say whether it can be read, so this doesn't depend on the decoder.
-func (f *Folder) decode(file io.ReadSeeker, h header, use func(image.Image) error) error {
-	if f.turbo != nil && h.forTurbo() {
-		if err := f.decodeFast(file, use); !errors.Is(err, turbojpeg.ErrRefused) {
+func (d decoder) decode(file io.ReadSeeker, h header, use func(image.Image) error) error {
+	if d.turbo != nil && h.forTurbo() {
+		if err := d.decodeFast(file, use); !errors.Is(err, turbojpeg.ErrRefused) {
 			return err
 		}
 	}
@@ -95,12 +131,12 @@ func (f *Folder) decode(file io.ReadSeeker, h header, use func(image.Image) erro
 }
 
 // fitted returns an image in the size of the dataset, on black.
-func (f *Folder) fitted(from image.Image) (*image.RGBA, error) {
-	size, bounds := image.Pt(f.config.Width, f.config.Height), from.Bounds()
+func (d decoder) fitted(from image.Image) (*image.RGBA, error) {
+	size, bounds := image.Pt(d.Width, d.Height), from.Bounds()
 	if bounds.Size() == size {
 		return onBlack(from, bounds), nil
 	}
-	if f.asFirst {
+	if d.asFirst {
 		return nil, fmt.Errorf("an image of %dx%d pixels, the first one has %dx%d: set Height and Width to scale all images to one size", bounds.Dx(), bounds.Dy(), size.X, size.Y)
 	}
 	to := image.NewRGBA(image.Rectangle{Max: size})

@@ -37,7 +37,7 @@ func (f *Folder) Describe() string {
 		return ""
 	}
 	decoder := JPEGDecoder()
-	if f.turbo == nil {
+	if f.decoder.turbo == nil {
 		decoder, _, _ = strings.Cut(decoder, "\n") // The rest says what to install.
 	}
 	return fmt.Sprintf("JPEGs of %s are decoded by %s", f.config.Name, decoder)

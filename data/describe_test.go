@@ -7,7 +7,7 @@ import (
 	"gonbatch/data"
 )
 
-// TestDescribe: a folder says what decodes its JPEGs, also in a part of it; other datasets say
+// TestDescribe: a folder says what decodes its JPEGs, even in a part of it; other datasets say
 // nothing.
 func TestDescribe(t *testing.T) {
 	folder := func(images ...string) *data.Folder {

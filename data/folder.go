@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,8 +15,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"golang.org/x/sync/errgroup"
-
-	"gonbatch/data/turbojpeg"
 )
 
 // FolderConfig says how ImageFolder reads images.
@@ -43,8 +42,7 @@ type Folder struct {
 	classes []string
 	paths   []string
 	labels  []int32
-	asFirst bool               // All images must have the size of the first one.
-	turbo   *turbojpeg.Library // Nil: JPEGs are decoded by image/jpeg.
+	decoder decoder
 }
 
 var _ Dataset = (*Folder)(nil)
@@ -64,8 +62,8 @@ func ImageFolder(dir string, c FolderConfig) (*Folder, error) {
 	if c.Name == "" {
 		c.Name = filepath.Base(dir)
 	}
-	f := &Folder{config: c}
-	f.turbo, _ = turbo() // Without it, image/jpeg does.
+	f := &Folder{config: c, decoder: decoder{ImageDecoder: ImageDecoder{c.Height, c.Width, c.Gray, c.Reduced}}}
+	f.decoder.turbo, _ = turbo() // Without it, image/jpeg does.
 	if err := f.find(dir); err != nil {
 		return nil, fmt.Errorf("data: images of %s: %w", dir, err)
 	}
@@ -77,7 +75,7 @@ func ImageFolder(dir string, c FolderConfig) (*Folder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("data: images of %s: %w", dir, err)
 		}
-		f.config.Height, f.config.Width, f.asFirst = size.Y, size.X, true
+		f.decoder.Height, f.decoder.Width, f.decoder.asFirst = size.Y, size.X, true
 	}
 	return f, nil
 }
@@ -105,11 +103,11 @@ func (f *Folder) find(dir string) error {
 		case err != nil:
 			return err
 		case isOne:
-			return fmt.Errorf("%s is in no class: move it to a folder that is named by its class", entry.Name())
+			return fmt.Errorf("%s belongs to no class: move it to a folder named after its class", entry.Name())
 		}
 	}
 	if len(f.classes) == 0 {
-		return errors.New("there is no folder in it: it needs one for each class")
+		return errors.New("it has no folders: it needs one for each class")
 	}
 	return nil
 }
@@ -197,7 +195,7 @@ func (f *Folder) Batch(indices []int) (inputs, labels []*tensors.Tensor, err err
 	if err := checkNumbers(f.Name(), indices, f.Len()); err != nil {
 		return nil, nil, err
 	}
-	x := tensors.FromShape(shapes.Make(dtypes.Float32, len(indices), f.config.Height, f.config.Width, f.channels()))
+	x := tensors.FromShape(shapes.Make(dtypes.Float32, len(indices), f.decoder.Height, f.decoder.Width, f.decoder.Channels()))
 	var readErr error
 	err = tensors.MutableFlatData(x, func(flat []float32) { readErr = f.read(flat, indices) })
 	if err := errors.Join(readErr, err); err != nil {
@@ -210,22 +208,17 @@ func (f *Folder) Batch(indices []int) (inputs, labels []*tensors.Tensor, err err
 	return []*tensors.Tensor{x}, []*tensors.Tensor{y}, nil
 }
 
-func (f *Folder) channels() int {
-	if f.config.Gray {
-		return 1
-	}
-	return 3
-}
-
 // read fills in the images. It returns the error of the first one that can't be read.
 func (f *Folder) read(flat []float32, indices []int) error {
-	size := f.config.Height * f.config.Width * f.channels()
+	size := f.decoder.Height * f.decoder.Width * f.decoder.Channels()
 	errs := make([]error, len(indices))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0)) // This many images are in memory at once.
 	for row, index := range indices {
 		group.Go(func() error {
-			errs[row] = f.readOne(flat[row*size:(row+1)*size], f.paths[index])
+			errs[row] = withFile(f.paths[index], func(file io.ReadSeeker) error {
+				return f.decoder.read(flat[row*size:(row+1)*size], file)
+			})
 			return nil
 		})
 	}

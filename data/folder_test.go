@@ -144,9 +144,9 @@ func TestImageFolderScales(t *testing.T) {
 func TestImageFolderRefuses(t *testing.T) {
 	good := encoded(t, "x.png", 8, 8, red)
 	for want, files := range map[string]map[string][]byte{
-		"there is no folder in it":  {"notes.txt": nil},
+		"it has no folders":         {"notes.txt": nil},
 		"the class b has no images": {"a/1.png": good, "b/notes.txt": nil},
-		"x.png is in no class":      {"a/1.png": good, "x.png": good},
+		"x.png belongs to no class": {"a/1.png": good, "x.png": good},
 		"a/x.webp: images of this format can't be read: convert it to one of":    {"a/x.webp": good},
 		"a/1.png: image: unknown format":                                         {"a/1.png": []byte("text")},
 		"a/2.png: image: unknown format":                                         {"a/1.png": good, "a/2.png": []byte("text"), "a/3.png": []byte("text")},

@@ -30,12 +30,12 @@ func (h header) forTurbo() bool {
 }
 
 // decodeFast decodes a JPEG by libjpeg-turbo, from memory.
-func (f *Folder) decodeFast(file io.ReadSeeker, use func(image.Image) error) error {
+func (d decoder) decodeFast(file io.ReadSeeker, use func(image.Image) error) error {
 	content, err := readAll(file)
 	if err != nil {
 		return err
 	}
-	return f.turbo.Decode(content, f.least(), func(decoded *image.RGBA) error { return use(decoded) })
+	return d.turbo.Decode(content, d.least(), func(decoded *image.RGBA) error { return use(decoded) })
 }
 
 // readAll reads a file from its beginning. One that is much larger than its image is refused, as
@@ -57,9 +57,9 @@ func readAll(file io.ReadSeeker) ([]byte, error) {
 }
 
 // least is the size that a decoded image must cover, or zero for its full size.
-func (f *Folder) least() image.Point {
-	if !f.config.Reduced || f.asFirst {
+func (d decoder) least() image.Point {
+	if !d.Reduced || d.asFirst {
 		return image.Point{}
 	}
-	return image.Pt(f.config.Width, f.config.Height)
+	return image.Pt(d.Width, d.Height)
 }

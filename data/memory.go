@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -18,7 +19,7 @@ import (
 //
 // The dataset reads the tensors again for each batch, so they must neither change nor be freed.
 func Tensors(name string, inputs, labels []*tensors.Tensor) (Dataset, error) {
-	m := &memory{name: name, inputs: inputs, labels: labels}
+	m := &memory{name: name, inputs: slices.Clone(inputs), labels: slices.Clone(labels)} // The caller may use its slices again.
 	if len(inputs) == 0 {
 		return nil, fmt.Errorf("data: %s: no inputs", name)
 	}
@@ -53,7 +54,7 @@ func (m *memory) check(t *tensors.Tensor) error {
 	case t.Rank() == 0:
 		return fmt.Errorf("is a scalar, %s: its first axis must be the example", t.Shape())
 	case t.DType().Bits()%8 != 0:
-		return fmt.Errorf("is %s: rows of less than a byte an element can't be read alone", t.Shape())
+		return fmt.Errorf("is %s: rows with elements smaller than a byte can't be read separately", t.Shape())
 	}
 	switch n := t.Shape().Dimensions[0]; {
 	case n == 0:
@@ -74,16 +75,19 @@ func (m *memory) Batch(indices []int) (inputs, labels []*tensors.Tensor, err err
 	if err := checkNumbers(m.name, indices, m.n); err != nil {
 		return nil, nil, err
 	}
-	if inputs, err = m.rows(m.inputs, indices); err != nil {
+	if inputs, err = m.rows("input", m.inputs, indices); err != nil {
 		return nil, nil, err
 	}
-	labels, err = m.rows(m.labels, indices)
+	labels, err = m.rows("label", m.labels, indices)
 	return inputs, labels, err
 }
 
-// rows returns tensors with some rows of others.
-func (m *memory) rows(from []*tensors.Tensor, indices []int) (all []*tensors.Tensor, err error) {
-	for _, t := range from {
+// rows returns tensors with some rows of others, which are the inputs or the labels.
+func (m *memory) rows(what string, from []*tensors.Tensor, indices []int) (all []*tensors.Tensor, err error) {
+	for i, t := range from {
+		if !t.Ok() {
+			return nil, fmt.Errorf("%s: %s %d has been freed since the dataset was made", m.name, what, i)
+		}
 		rows, err := takeRows(t, indices)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)

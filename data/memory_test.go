@@ -89,7 +89,7 @@ func TestTensorsRefuses(t *testing.T) {
 		{name: "a scalar", want: "x: input 0 is a scalar, (Float32): its first axis must be the example", inputs: one(tensors.FromValue(float32(1)))},
 		{name: "no rows", want: "x: input 0 is (Float32)[0, 3], which has no rows", inputs: one(tensors.FromShape(shapes.Make(dtypes.Float32, 0, 3)))},
 		{name: "other labels", want: "x: label 0 is (Int32)[9], with 9 rows; the first input has 10", inputs: one(ten), labels: one(tensors.FromShape(shapes.Make(dtypes.Int32, 9)))},
-		{name: "half bytes", want: "x: input 1 is (Int4)[10, 2]: rows of less than a byte", inputs: append(one(ten), tensors.FromShape(shapes.Make(dtypes.Int4, 10, 2)))},
+		{name: "half bytes", want: "x: input 1 is (Int4)[10, 2]: rows with elements smaller than a byte", inputs: append(one(ten), tensors.FromShape(shapes.Make(dtypes.Int4, 10, 2)))},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,5 +109,25 @@ func TestTensorsRefuses(t *testing.T) {
 	}
 	if _, labels, err := ds.Batch([]int{3}); err != nil || len(labels) != 0 {
 		t.Errorf("%v, %v", labels, err)
+	}
+}
+
+// TestTensorsOfTheCaller: the caller may use its slices again, but must not free the tensors.
+func TestTensorsOfTheCaller(t *testing.T) {
+	inputs := []*tensors.Tensor{tensors.FromValue([]float32{1, 2, 3})}
+	labels := []*tensors.Tensor{tensors.FromValue([]int32{0, 1, 0})}
+	first := inputs[0]
+	ds, err := data.Tensors("first", inputs, labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs[0], labels[0] = tensors.FromValue([]float32{7}), tensors.FromValue([]int32{9})
+	x, y, err := ds.Batch([]int{2})
+	if err != nil || !x[0].Equal(tensors.FromValue([]float32{3})) || !y[0].Equal(tensors.FromValue([]int32{0})) {
+		t.Errorf("got %v, %v, %v: want row 2 of the dataset's tensors", x, y, err)
+	}
+	first.MustFinalizeAll()
+	if _, _, err := ds.Batch([]int{0}); err == nil || err.Error() != "first: input 0 has been freed since the dataset was made" {
+		t.Errorf("got %v", err)
 	}
 }

@@ -27,8 +27,8 @@ func (a *alone) Batch(indices []int) (inputs, labels []*tensors.Tensor, err erro
 	return a.EpochBatch(0, indices)
 }
 
-// TestSerial: one goroutine at a time is in a dataset, also if its parts are used concurrently, and
-// one that has panicked is no obstacle.
+// TestSerial: only one goroutine at a time uses the dataset, even if its parts are used
+// concurrently; a panic in one doesn't block the others.
 func TestSerial(t *testing.T) {
 	inner := &alone{numbered: 100}
 	parts, err := data.SplitCounts(data.Serial(inner), 1, 50, 50)

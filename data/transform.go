@@ -60,8 +60,8 @@ func shift(im Image, down, right int) {
 	}
 }
 
-// Normalize subtracts the mean of each channel and divides by its standard deviation, in trainings
-// and elsewhere.
+// Normalize subtracts the mean of each channel and divides by its standard deviation, in training
+// runs and elsewhere.
 func Normalize(mean, std []float32) Transform {
 	return func(im Image, _ *rand.Rand) error {
 		if len(mean) != im.Channels || len(std) != im.Channels {

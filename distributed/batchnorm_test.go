@@ -24,8 +24,8 @@ import (
 )
 
 // deepNorms has batch normalizations of images and of vectors, one after the other. The first has
-// channels whose variance is small beside their mean. A bias before a normalization would have no
-// gradient.
+// channels whose variance is small compared with their mean. A bias before a normalization would
+// have no gradient.
 func deepNorms(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = cnn.Convolution(scope.In("first"), graph.AddScalar(x, 10)).Channels(5).KernelSize(3).UseBias(false).Done()
 	x = graph.Tanh(cnn.BatchNorm(scope.In("norm1"), x).Momentum(0.5).Done())

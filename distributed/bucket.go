@@ -10,9 +10,9 @@ import (
 	"gonbatch/distributed/pjrt"
 )
 
-// overlappedBytes is the size of a bucket where a step goes on computing during an all-reduce (Li
+// overlappedBytes is the size of a bucket where a step continues computing during an all-reduce (Li
 // et al., PyTorch Distributed, VLDB 2020, https://arxiv.org/abs/2006.15704, section 3.2). More of
-// the backward pass runs beside the all-reduces than with PyTorch's 25 MiB: see docs/adr/0015.
+// the backward pass runs during the all-reduces than with PyTorch's 25 MiB: see docs/adr/0015.
 const overlappedBytes = 12 << 20
 
 // bucketBytes returns how large a bucket may be. Where an all-reduce stops the program, there is

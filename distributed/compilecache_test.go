@@ -13,9 +13,9 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestCompileCache: a training gives bit-identical results whether its programs were compiled or
-// loaded, including those with collectives. A program is compiled once for all ranks and for later
-// starts.
+// TestCompileCache: a training run gives bit-identical results whether its programs were compiled
+// or loaded, including those with collectives. A program is compiled once for all ranks and for
+// later starts.
 func TestCompileCache(t *testing.T) {
 	if ranktest.InRank() {
 		trainRank(t)

@@ -58,7 +58,7 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		devices = backend.NumDevices()
 	}
 	if devices > backend.NumDevices() {
-		return fmt.Errorf("%s=%d, but this process has %d %s devices: ask for as many, or set it to all", rundir.EnvDevices, devices, backend.NumDevices(), platform)
+		return fmt.Errorf("%s=%d, but this process has %d %s devices: set it to that number or less, or to all", rundir.EnvDevices, devices, backend.NumDevices(), platform)
 	}
 	w.backend, w.devices, w.gpu = backend, devices, facts.Describe("/", devices)
 	if devices > 1 {

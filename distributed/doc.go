@@ -25,17 +25,17 @@
 //     through XLA's own sharding.
 //   - Each of several ranks uses one device, as in PyTorch's DistributedDataParallel. An all-reduce
 //     inside the compiled training step averages the gradients. The ranks communicate through the
-//     cluster's MPI, or over TCP if torchrun started them. On GPUs the gradients go by XLA's own
-//     all-reduce (NCCL).
+//     cluster's MPI, or over TCP if torchrun started them. On GPUs, XLA's own all-reduce
+//     (NCCL) averages them.
 //
 // The batch size counts examples over all ranks and devices. The same hyper-parameters therefore
-// give the same training on any number of them, with one exception: each rank has its own random
-// numbers (dropout). In a loop of your own, a network with batch normalization also needs
+// give the same result on any number of them, with one exception: each rank has its own
+// random numbers (dropout). In a loop of your own, a network with batch normalization also needs
 // World.SyncBatchNorm. Only rank 0 should write results: see World.IsMain.
 //
 // A rank that dies, hangs or disagrees with the others ends all of them within seconds, and the
 // report names it (package watch). Close is what distinguishes a finished rank from a lost one, so
-// defer it. Abort ends all ranks on purpose. Check tests a job without a training.
+// defer it. Abort ends all ranks on purpose. Check tests a job without a training run.
 //
 // docs/architecture.md lists the environment variables that Init reads.
 package distributed

@@ -119,8 +119,8 @@ func (w *World) agreeOnEnd(err error) error {
 	return nil
 }
 
-// weightedMean replaces the values by their mean over the ranks, weighted by each rank's number of
-// examples.
+// weightedMean replaces the values with their mean over the ranks, weighted by each rank's number
+// of examples.
 func (w *World) weightedMean(values []float64, examples int) error {
 	sum := make([]float64, len(values)+1)
 	for i, v := range values {

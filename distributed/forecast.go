@@ -143,7 +143,7 @@ func (f *forecaster) take(step pjrt.Step) error {
 	return nil
 }
 
-// reply puts the answer beside the question.
+// reply puts the answer next to the question.
 func (f *forecaster) reply() error {
 	f.question.Answer = &f.answer
 	if err := rundir.WriteJSON(f.path, f.question); err != nil {
@@ -152,15 +152,15 @@ func (f *forecaster) reply() error {
 	return nil
 }
 
-// updates ends a process that trains, but not by the world's optimizer: it would go on to the end
-// of its training.
+// updates ends a process that trains, but not by the world's optimizer: it would continue to the
+// end of its training.
 func (f *forecaster) updates(program string, times int) {
 	limit := f.question.PlainSteps
 	if limit == 0 || times < limit || f.optimizes.Load() {
 		return
 	}
-	f.answer.Error = fmt.Sprintf("the program has changed variables %d times by %q, and has averaged no gradients: train by package trainer, or by World.Optimizer; "+
-		"if the distributed training comes later, give more --plain-steps", times, program)
+	f.answer.Error = fmt.Sprintf("the program has changed variables %d times with %q, and has not averaged gradients: train with package trainer or World.Optimizer; "+
+		"if distributed training comes later, increase --plain-steps", times, program)
 	if err := f.reply(); err != nil {
 		fmt.Fprintln(f.log, "gonbatch:", err)
 	}

@@ -61,7 +61,7 @@ func (w *World) oneDNNs(getenv func(string) string) (candidates []string, own bo
 		return candidates, false
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // Used in place, it finds its own libraries beside it.
+		path = target // Used in place, it finds its own libraries next to it.
 	}
 	return append([]string{path}, onednn.Candidates(func(string) string { return "" })...), true
 }

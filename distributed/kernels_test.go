@@ -13,7 +13,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestRunOneDNN: in a run, rank 0 says once what computes. The run's own library is opened, also by
+// TestRunOneDNN: in a run, rank 0 says once what computes. The run's own library is opened, even by
 // a link. If that can't be opened here, each rank says so in a line, and XLA computes the same.
 func TestRunOneDNN(t *testing.T) {
 	if ranktest.InRank() {

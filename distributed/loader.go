@@ -25,6 +25,10 @@ type LoaderOptions struct {
 	Limit int
 	// Shuffle draws a new order for each epoch, the same on all ranks.
 	Shuffle bool
+	// FillLast uses the examples that don't fill the last batch of an epoch: the batch is filled up
+	// with the first examples of the epoch. All batches have the same size, so the training is the
+	// same on any number of ranks, and needs no other program. Without it, they are left out.
+	FillLast bool
 	// Seed determines the order. All ranks must use the same seed.
 	Seed uint64
 	// Loading says how far the loader is ahead of the steps.
@@ -41,8 +45,7 @@ type LoaderOptions struct {
 // train.DistributedDataset. An iteration that fails because of an example yields a *load.Error.
 type Loader interface {
 	train.Dataset
-	// Steps returns the number of batches in an epoch. Examples that don't fill the last batch are
-	// left out of that epoch.
+	// Steps returns the number of batches in an epoch.
 	Steps() int
 	// BatchSize returns the number of examples in a step, over all ranks and devices.
 	BatchSize() int
@@ -50,6 +53,12 @@ type Loader interface {
 	// resumed training sees the batches that it would have seen without the interruption. The
 	// iteration after that is the whole next epoch.
 	Seek(epoch, step int)
+	// Position returns where this rank is in a stream, after the batch that was yielded last; nil
+	// if the dataset is not a stream. Resume is like Seek, and takes the positions of all ranks,
+	// because a stream can't be read from any other place. Without positions, it is read from its
+	// beginning.
+	Position() *StreamPosition
+	Resume(epoch, step int, at *StreamPosition) error
 	// Close waits for the batches that are being loaded, and drops those that were not used.
 	Close()
 }
@@ -58,8 +67,11 @@ type Loader interface {
 // devices. If the dataset is a data.Epochs, each iteration yields the examples of its epoch.
 func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	o.BatchSize = w.forecaster.batchSize(o.BatchSize)
+	if s, ok := ds.(*data.Streamed); ok {
+		return w.streamLoader(s, o)
+	}
 	s, err := sampler.New(sampler.Config{
-		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, Seed: o.Seed,
+		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, FillLast: o.FillLast, Seed: o.Seed,
 	})
 	if err := errors.Join(err, o.check()); err != nil {
 		return nil, fmt.Errorf("distributed: load %s: %w", ds.Name(), err)
@@ -68,7 +80,7 @@ func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	if w.devices == 1 {
 		return hostLoader{newLoader(w, ds, s, o, w.onDevice)}, nil
 	}
-	return deviceLoader{newLoader(w, ds, s, o, w.sharded)}, nil
+	return deviceLoader{newLoader(w, ds, s, o, w.sharded), w}, nil
 }
 
 func (o LoaderOptions) check() error {
@@ -78,14 +90,28 @@ func (o LoaderOptions) check() error {
 	return o.Loading.check()
 }
 
+// source yields batches that are on the devices.
+type source[B batch] interface {
+	Name() string
+	BatchSize() int
+	Steps() int
+	Seek(epoch, step int)
+	Position() *StreamPosition
+	Resume(epoch, step int, at *StreamPosition) error
+	Close()
+	// iterate returns the rest of an epoch: each call is the next one.
+	iterate() iter.Seq2[B, error]
+}
+
 // hostLoader loads for one device.
-type hostLoader struct{ *loader[train.Batch] }
+type hostLoader struct{ source[train.Batch] }
 
 func (l hostLoader) Iter() iter.Seq2[train.Batch, error] { return l.iterate() }
 
 // deviceLoader loads for several devices.
 type deviceLoader struct {
-	*loader[train.DistributedBatch]
+	source[train.DistributedBatch]
+	world *World
 }
 
 var _ train.DistributedDataset = deviceLoader{}
@@ -134,6 +160,15 @@ func (l *loader[B]) Steps() int {
 
 func (l *loader[B]) Seek(epoch, step int) { l.next = epoch*l.Steps() + step }
 
+// Position implements Loader.
+func (l *loader[B]) Position() *StreamPosition { return nil }
+
+// Resume implements Loader.
+func (l *loader[B]) Resume(epoch, step int, _ *StreamPosition) error {
+	l.Seek(epoch, step)
+	return nil
+}
+
 func (l *loader[B]) Close() {
 	if l.kept != nil {
 		l.kept.Close()
@@ -141,7 +176,6 @@ func (l *loader[B]) Close() {
 	}
 }
 
-// iterate returns the rest of an epoch: each call is the next one.
 func (l *loader[B]) iterate() iter.Seq2[B, error] {
 	begin := l.next
 	end := (begin/l.Steps() + 1) * l.Steps()
@@ -177,7 +211,7 @@ func (r *run[B]) yield(end int, yield func(B, error) bool) bool {
 	return true
 }
 
-// lastOf returns the number of batches in so many epochs.
+// lastOf returns the number of batches in this many epochs.
 func (l *loader[B]) lastOf(epochs int) int {
 	if epochs > math.MaxInt/l.Steps() {
 		return math.MaxInt

@@ -42,7 +42,7 @@ func (d numbers) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors
 		[]*tensors.Tensor{tensors.FromFlatDataAndDimensions(epochs, len(values), 1)}, nil
 }
 
-// loaded iterates once, over at most so many batches. It returns the examples of each and its
+// loaded iterates once, over at most this many batches. It returns the examples of each and its
 // epoch.
 func loaded(t *testing.T, l distributed.Loader, most int) (all []string) {
 	t.Helper()

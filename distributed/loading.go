@@ -25,11 +25,11 @@ const (
 	mostWorkers     = 4
 	defaultPrefetch = 2
 	// evalBytes limits the memory of the batches that an evaluation loads ahead: they are larger
-	// than those of a training.
+	// than those of a training run.
 	evalBytes = 512 << 20
 )
 
-// Loading replaces zeros by the defaults of this rank.
+// Loading replaces zeros with the defaults of this rank.
 func (w *World) Loading(l Loading) Loading {
 	if l.Workers == 0 {
 		l.Workers = min(mostWorkers, len(w.cpus.list))

@@ -42,7 +42,7 @@ func reduceOnce(t *testing.T) {
 // outage is longer than a connection survives without an answer.
 const outage = 8 * time.Second
 
-// TestBadNetwork: a training survives a short outage, but not a permanent one.
+// TestBadNetwork: a training run survives a short outage, but not a permanent one.
 func TestBadNetwork(t *testing.T) {
 	if ranktest.InRank() {
 		trainUntilTold(t)
@@ -145,7 +145,7 @@ func (j *trainingJob) holdUp(t *testing.T) {
 	}
 }
 
-// trainingJob is a training of 3 ranks.
+// trainingJob is a training run of 3 ranks.
 type trainingJob struct {
 	network *ranktest.Network // Nil if all ranks run on this machine.
 	dir     rundir.Dir

@@ -98,9 +98,9 @@ func printed(t *testing.T, out, word string) (numbers []float64) {
 	return numbers
 }
 
-// TestOneDNN: a training with oneDNN's kernels has the losses that it has without them, on one rank
-// and on two. Both kinds of programs are kept side by side in the compile cache. On two devices of
-// one process, where each would compute the whole batch, there are no kernels.
+// TestOneDNN: a training run with oneDNN's kernels has the losses that it has without them, on one
+// rank and on two. Both kinds of programs are kept side by side in the compile cache. On two
+// devices of one process, where each would compute the whole batch, there are no kernels.
 func TestOneDNN(t *testing.T) {
 	if ranktest.InRank() {
 		trainConvolutional(t)

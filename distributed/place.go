@@ -51,7 +51,7 @@ func (w *World) spread(b train.Batch, spec *distributed.ShardingSpec) (train.Dis
 	return all, nil
 }
 
-// spreadAll returns those that it has spread, also if there is an error.
+// spreadAll returns those that it has spread, even if there is an error.
 func (w *World) spreadAll(from []*tensors.Tensor, spec *distributed.ShardingSpec) (all []*dtensor.Tensor, err error) {
 	for _, t := range from {
 		shards, err := w.shards(t, spec)

@@ -33,10 +33,10 @@ type Preflight struct {
 	Time time.Duration
 }
 
-// Check joins the job as Init does, and finds out in seconds whether a training would work. Rank 0
-// prints a line for each rank, with its host, CPUs, device and communication library. It also
-// prints the time of an all-reduce inside a compiled program, whose sum is verified. Check leaves
-// the job, so Init can't be called after it.
+// Check joins the job as Init does, and finds out in seconds whether a training run would work.
+// Rank 0 prints a line for each rank, with its host, CPUs, device and communication library. It
+// also prints the time of an all-reduce inside a compiled program, whose sum is verified. Check
+// leaves the job, so Init can't be called after it.
 func Check(ctx context.Context) error {
 	w, err := InitWith(ctx, fromProcess())
 	if err != nil {

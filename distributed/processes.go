@@ -23,7 +23,7 @@ func (w *World) joinProcesses(ctx context.Context) error {
 	return pjrt.Join(w.platform, *w.processes)
 }
 
-// enterInProgram shows the watch a collective of a compiled program.
+// enterInProgram reports a compiled program's collective to the watch.
 func (w *World) enterInProgram(dtype, count int) (leave func(error) error) {
 	return w.watch.Enter(watch.AllReduce, dtype, count)
 }

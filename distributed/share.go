@@ -25,7 +25,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 		return nil
 	}
 	if err := store.InitializeVariables(w.backend, nil); err != nil {
-		return fmt.Errorf("distributed: initialise the variables of rank %d: %w", w.Rank(), err)
+		return fmt.Errorf("distributed: initialize the variables of rank %d: %w", w.Rank(), err)
 	}
 	w.shared.forget()
 	var fresh []*model.Variable

@@ -175,7 +175,7 @@ func (w *World) Printf(format string, args ...any) {
 // Barrier returns when all ranks have called it. It is collective.
 func (w *World) Barrier() error { return w.peers.Barrier() }
 
-// AllReduceSum replaces each value by its sum over all ranks. It is collective.
+// AllReduceSum replaces each value with its sum over all ranks. It is collective.
 func (w *World) AllReduceSum(values []float64) error { return w.peers.AllReduce(values) }
 
 // OnClose registers a function that Close calls. The last one registered runs first.

@@ -72,7 +72,7 @@ func TestCells(t *testing.T) {
 		{name: "kept in a func main", code: "func main() {\n\tn = 3\n}", status: "ok"},
 		{name: "list of what is kept", code: "%keep\nn", status: "ok", text: "kept: m (80 bytes, changed at TIME), n (28 bytes, changed at TIME)\nresult text/plain: 3"},
 		{name: "what cannot be encoded", code: "%%\nm.secret = 1", status: "error", ename: "KeepError", value: "%keep m: the field m.secret of main.model is not exported"},
-		{name: "the value of before is there", code: "%%\nfmt.Println(m.W, n)", status: "ok", text: "[1 2] 3\n"},
+		{name: "the earlier value is there", code: "%%\nfmt.Println(m.W, n)", status: "ok", text: "[1 2] 3\n"},
 		{name: "what can never be encoded", code: "var hook = func() {}\n%keep hook\n%%\nhook()", status: "error", ename: "KeepError", value: "%keep hook: hook is a func, which exists only in its own process: keep what it is made of; it is not kept from now on"},
 		{name: "after it", code: "n", status: "ok", text: "result text/plain: 3"},
 		{name: "another package's type", code: "import \"container/list\"\nvar queue = list.New()\n%keep queue\n%%\nqueue.PushBack(1)", status: "error", ename: "KeepError", value: "the type is package container/list's: keep what it is made from"},

@@ -24,7 +24,7 @@ func checkpointStore(env environment) string {
 	return cmp.Or(env.get(rundir.EnvCheckpoints), cache)
 }
 
-// pruneTrainings removes the checkpoints of trainings that have not run for a long time.
+// pruneTrainings removes the checkpoints of training runs that have not run for a long time.
 func pruneTrainings(store string, now time.Time) error {
 	places, err := os.ReadDir(store)
 	if errors.Is(err, fs.ErrNotExist) {

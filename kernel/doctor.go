@@ -80,7 +80,7 @@ func lookAtCompiler(env environment) (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("none on PATH, XLA's binding needs one: on Debian, apt-get install gcc libc6-dev")
+	return "", errors.New("none on PATH; XLA's binding needs one: on Debian, apt-get install gcc libc6-dev")
 }
 
 // lookAtSessions looks for the folder in which a session would be.

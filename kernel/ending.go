@@ -13,8 +13,8 @@ import (
 const endTime = time.Minute
 
 // endWithin calls exit if the process still runs the given time after ctx has ended, and logs where
-// each goroutine is. A kernel that hangs at its end would stay for ever: nobody waits for it. Its
-// guard removes what it leaves.
+// each goroutine is. A kernel that hangs at its end would stay forever, because nothing waits for
+// it. Its guard removes what it leaves.
 func endWithin(ctx context.Context, limit time.Duration, log io.Writer, exit func(code int)) {
 	context.AfterFunc(ctx, func() {
 		time.Sleep(limit)

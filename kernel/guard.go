@@ -38,7 +38,7 @@ func startGuard(opts Options, s *session) (stop func(), err error) {
 }
 
 // guardTime is how long a guard looks for processes, and guardPause is the time between two looks.
-// It has found all after guardLooks in vain: a process that is just starting a program seems to
+// After guardLooks looks that find nothing, it stops: a process in the middle of an exec appears to
 // have no environment.
 const (
 	guardTime  = 5 * time.Second

@@ -133,7 +133,7 @@ func (o InstallOptions) dataDir() (string, error) {
 }
 
 // program returns the program that the kernelspec names. A program built by `go run` is deleted
-// when it ends, so it is copied beside the kernelspec.
+// when it ends, so it is copied next to the kernelspec.
 func (o InstallOptions) program(dir string) (string, error) {
 	if o.Program != "" {
 		return filepath.Abs(o.Program)

@@ -22,7 +22,7 @@ type ToolOptions struct {
 	Progress io.Writer
 }
 
-// InstallTools installs GoNB, goimports and gopls beside the kernelspec. It returns the variables
+// InstallTools installs GoNB, goimports and gopls next to the kernelspec. It returns the variables
 // that they need in the kernelspec's environment: see InstallOptions.Env. gopls is optional: if it
 // can't be installed, InstallTools prints that and continues.
 func InstallTools(ctx context.Context, opts ToolOptions) (map[string]string, error) {
@@ -61,5 +61,5 @@ func findGo(environ []string) (string, error) {
 		}
 		return "", fmt.Errorf("%s=%s: there is no go command: run submit kernel install again", rundir.EnvGo, command)
 	}
-	return "", errors.New("go not found on PATH: the kernel compiles cells, install Go from https://go.dev/dl")
+	return "", errors.New("go not found on PATH, and the kernel compiles cells with it: install Go from https://go.dev/dl")
 }

@@ -121,7 +121,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestInterruptBesides: a command that the kernel runs beside the cells is not interrupted.
+// TestInterruptBesides: a command that the kernel runs alongside the cells is not interrupted.
 func TestInterruptBesides(t *testing.T) {
 	if !alone(t) {
 		return

@@ -168,7 +168,7 @@ type tools struct {
 	self string
 }
 
-// findTools looks for the tools where the kernelspec says, on PATH, beside this program, and where
+// findTools looks for the tools where the kernelspec says, on PATH, next to this program, and where
 // the go command installs programs.
 func findTools(env environment, sourceDir string) (tools, error) {
 	goCommand, err := findGo(env)

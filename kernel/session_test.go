@@ -11,7 +11,7 @@ import (
 	"gonbatch/internal/bounded"
 )
 
-// TestGoScript runs the session's go command with a recorder in place of the real one.
+// TestGoScript runs the session's go command with a recorder instead of the real one.
 func TestGoScript(t *testing.T) {
 	source := t.TempDir()
 	if err := os.WriteFile(filepath.Join(source, "go.mod"), []byte("module gonbatch\n\ngo 1.26\n"), 0o644); err != nil {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestCopyCharacters writes texts in random pieces. A reader of the copy sees whole characters in
+// TestCopyCharacters writes strings in random pieces. A reader of the copy sees whole characters in
 // each read, and all of them.
 func TestCopyCharacters(t *testing.T) {
 	for seed := range uint64(30) {

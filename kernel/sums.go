@@ -21,7 +21,7 @@ type sums struct {
 	known map[string]fileSum
 }
 
-// fileSum is the hash of a file's content, and what tells that the file is still the same.
+// fileSum is the hash of a file's content, and what shows that the file is still the same.
 type fileSum struct {
 	Inode          uint64
 	Size           int64

@@ -31,8 +31,8 @@ type training struct {
 	trains bool
 }
 
-// ended is a note that a training leaves beside its place: if a training has itself changed kept
-// values, such as the model's, it is still the same one when it runs again.
+// ended is a note that a training run leaves next to its place: if a training run has itself
+// changed kept values, such as the model's, it is still the same one when it runs again.
 type ended struct {
 	Place string `json:"place"`
 	// Kept is the hash of the kept values when the training ended.
@@ -63,7 +63,7 @@ func (t *training) variable(warn io.Writer) []string {
 	}
 	if err := writable(filepath.Dir(t.base)); err != nil {
 		if t.trains {
-			fmt.Fprintf(warn, "no checkpoints, so an interrupted training can't be resumed: %v: set %s to a folder that you can write to, and restart the kernel\n", err, rundir.EnvCheckpoints)
+			fmt.Fprintf(warn, "no checkpoints, so an interrupted training run can't be resumed: %v: set %s to a folder that you can write to, and restart the kernel\n", err, rundir.EnvCheckpoints)
 		}
 		return []string{rundir.EnvCheckpoints + "="}
 	}

@@ -13,8 +13,8 @@ import (
 	"gonbatch/kernel/build"
 )
 
-// TestTraining: a training is a new one if its inputs have changed, but not if only the training
-// itself has changed them.
+// TestTraining: a training run is a new one if its inputs have changed, but not if only the
+// training itself has changed them.
 func TestTraining(t *testing.T) {
 	cellDir, keepDir, store := t.TempDir(), t.TempDir(), t.TempDir()
 	write := func(name, text string) {
@@ -84,7 +84,7 @@ func TestNoCheckpoints(t *testing.T) {
 				t.Errorf("%s: %q, want no place", store, got)
 			}
 			if said := strings.Contains(warned.String(), "no checkpoints") && strings.Contains(warned.String(), rundir.EnvCheckpoints); said != trains {
-				t.Errorf("%s: a training: %v, warned %q", store, trains, warned.String())
+				t.Errorf("%s: a training run: %v, warned %q", store, trains, warned.String())
 			}
 		}
 	}

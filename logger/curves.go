@@ -44,8 +44,8 @@ type CurvesOptions struct {
 // atomically, at most every few seconds, and by Close. Curves writes images as
 // images/NAME/step-N.png, and ignores everything else.
 //
-// If a training logs a step again, as after a return to a checkpoint, a curve loses its points from
-// that step on.
+// If a training run logs a step again, as after a return to a checkpoint, a curve loses its points
+// from that step on.
 type Curves struct {
 	mu     sync.Mutex
 	o      CurvesOptions

@@ -52,7 +52,7 @@ func hparamsEnd(now time.Time) []byte {
 
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / float64(time.Second) }
 
-// paramValue returns a hyper-parameter as a boolean, a number or a text.
+// paramValue returns a hyper-parameter as a boolean, a number or a string.
 func paramValue(param any) *structpb.Value {
 	switch v := reflect.ValueOf(param); {
 	case !v.IsValid():

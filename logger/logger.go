@@ -5,10 +5,10 @@ import (
 	"image"
 )
 
-// Logger records a training. Its methods may be called concurrently. They block until the record is
-// written or, for a tracking server, until it has responded or its timeout has passed; only Multi's
-// methods never block on a logger. Calls may be repeated: logging a value again for the same step
-// makes a second record. After an error the logger is still usable.
+// Logger records a training run. Its methods may be called concurrently. They block until the
+// record is written or, for a tracking server, until it has responded or its timeout has passed;
+// only Multi's methods never block on a logger. Calls may be repeated: logging a value again for
+// the same step makes a second record. After an error the logger is still usable.
 //
 // A logger ignores records that its format can't hold; each logger documents which. The caller may
 // change maps, slices and images after the call.
@@ -28,9 +28,9 @@ type Logger interface {
 	Close() error
 }
 
-// Rewinder is a Logger that can go back. A training that resumes from a checkpoint logs the steps
-// after it again; Rewind removes an earlier process's records of those steps, so that each step has
-// one record. It may be called at any time, and repeated.
+// Rewinder is a Logger that can go back. A training run that resumes from a checkpoint logs the
+// steps after it again; Rewind removes an earlier process's records of those steps, so that each
+// step has one record. It may be called at any time, and repeated.
 type Rewinder interface {
 	// Rewind removes records of later steps. A metric that stays isn't recorded a second time for
 	// the same step.

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// MultiOptions has the limits of a Multi. The zero value suits a training.
+// MultiOptions has the limits of a Multi. The zero value suits a training run.
 type MultiOptions struct {
 	// Queue is the number of records that may wait for a logger. Further ones are lost. Default:
 	// 1,024.

@@ -9,7 +9,7 @@ import (
 )
 
 // TestRewind: an earlier process recorded steps 1 to 4, and its successor resumes after step 2.
-// Another training shares the file.
+// Another training run shares the file.
 func TestRewind(t *testing.T) {
 	tests := []struct {
 		name string

@@ -11,7 +11,7 @@ import (
 	"gonbatch/models/cnn"
 )
 
-// MNIST is a small convolutional network for 28x28 grey images of ten classes. It has two blocks
+// MNIST is a small convolutional network for 28x28 gray images of ten classes. It has two blocks
 // with a 3x3 convolution, 2x2 max-pooling and ReLU, with 32 and 64 channels, and a hidden layer of
 // 128 units. It has 421,642 parameters.
 //

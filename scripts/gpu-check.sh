@@ -1,10 +1,12 @@
 #!/bin/bash
-# gpu-check.sh [flags]    checks in under 8 minutes that gonbatch works on this machine's GPUs, and how well.
+# gpu-check.sh [flags] checks in under 8 minutes that gonbatch works on this machine's GPUs, and how
+# well.
 #
-# It checks what needs a GPU: XLA's clients with our key-value store, all-reduces between all GPUs, the time of a training
-# step beside PyTorch's and JAX's, the forecast of a step's memory beside its real peak, and the compile cache. The result
-# is a table; the exit code is 1 if a check has failed. XLA's plugin for CUDA and NVIDIA's libraries are installed first
-# (2.3 GB), unless GONBATCH_PLUGIN_DIR names a folder that has them. Flags are those of bench/gpu (-help lists them).
+# It checks what needs a GPU: XLA's clients with our key-value store, all-reduces between all GPUs,
+# the time of a training run step next to PyTorch's and JAX's, the forecast of a step's memory next
+# to its real peak, and the compile cache. The result is a table; the exit code is 1 if a check has
+# failed. XLA's plugin for CUDA and NVIDIA's libraries are installed first (2.3 GB), unless
+# GONBATCH_PLUGIN_DIR names a folder that has them. Flags are those of bench/gpu (-help lists them).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -9,7 +9,7 @@ import (
 	"gonbatch/submit"
 )
 
-// dying is a training that dies at the given updates, one in each start, and then succeeds.
+// dying is a training run that dies at the given updates, one in each start, and then succeeds.
 const dying = `#!/bin/bash
 updates=(%s)
 update=${updates[$GONBATCH_RESTARTS]}
@@ -19,8 +19,8 @@ printf '%%-20d\n' "$update" > "$PROGRESS"
 exit 9
 `
 
-// TestDeaths: a training whose rank dies by itself starts again in place, until two starts in a row
-// die at the same update.
+// TestDeaths: a training run whose rank dies by itself starts again in place, until two starts in a
+// row die at the same update.
 func TestDeaths(t *testing.T) {
 	for _, tc := range []struct {
 		name, program string
@@ -40,7 +40,7 @@ func TestDeaths(t *testing.T) {
 		{name: "SLURM's restarts count", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 1, code: 137,
 			change: func(s *start) { s.env = []string{"SLURM_RESTART_COUNT=1"} }, says: "restarts so far: 1, and --max-restarts=1"},
 		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, code: 137, says: "--max-restarts=0"},
-		{name: "no training", program: "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exec sleep 60\nexit 3", max: 10, starts: 1, code: 137, says: "job 12 ends with exit code 137"},
+		{name: "no training run", program: "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exec sleep 60\nexit 3", max: 10, starts: 1, code: 137, says: "job 12 ends with exit code 137"},
 		{name: "folders of checkpoints that are not whole, or set aside", max: 10, starts: 1, code: 137, says: "job 12 ends with exit code 137",
 			program: "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exec sleep 60\ncd \"$GONBATCH_RUN_DIR/checkpoints\" && mkdir -p train/step-00000005 train/earlier-1/step-00000003 && touch train/earlier-1/step-00000003/checkpoint.json\nexit 3"},
 		{name: "a checkpoint, and no update", max: 10, starts: 2, code: 137, says: "cell train died before its first update in two starts in a row",

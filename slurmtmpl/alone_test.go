@@ -20,8 +20,8 @@ echo "   Command=$(cat script-path)"
 if [ "$3" = 11 ] && [ -e asked ]; then sed -i 1d others; rm asked; elif [ "$3" = 11 ]; then touch asked; fi
 `
 
-// TestAlone: a job does not begin beside another job of the same run, and waits for one that is
-// just ending.
+// TestAlone: a job does not begin while another job of the same run is running, and waits for one
+// that is just ending.
 func TestAlone(t *testing.T) {
 	for _, tc := range []struct {
 		name, starts, others, script string

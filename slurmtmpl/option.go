@@ -34,7 +34,7 @@ var foreignDirectives = map[string]string{
 	"usage":     "sbatch would print its help and queue nothing",
 	"version":   "sbatch would print its version and queue nothing",
 	"wait":      "submit would hang until the job ends; --follow waits for it and shows its log",
-	"wrap":      "the job runs the notebook; a shell command before it is given by --setup",
+	"wrap":      "the job runs the notebook; use --setup to run a shell command first",
 }
 
 // shortDirectives maps the letters of refused options to their long names.
@@ -92,9 +92,9 @@ func refuseDirective(text, name string) error {
 	case own && option == "":
 		return fmt.Errorf("--directive=%q: submit sets --%s itself", text, name)
 	case own && name == "gres":
-		return fmt.Errorf("--directive=%q: ask for GPUs by %s", text, option)
+		return fmt.Errorf("--directive=%q: request GPUs with %s", text, option)
 	case own:
-		return fmt.Errorf("--directive=%q: set it by %s", text, option)
+		return fmt.Errorf("--directive=%q: set it with %s", text, option)
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSupersededStart: a start on a node that SLURM has lost begins no cell beside the next start,
-// and does not requeue that one.
+// TestSupersededStart: a start on a node that SLURM has lost begins no cell alongside the next
+// start, and does not requeue that one.
 func TestSupersededStart(t *testing.T) {
 	const next = "#!/bin/bash\necho 'the next' >> \"$GONBATCH_RUN_DIR/starts\"\n"
 	for _, tc := range []struct {

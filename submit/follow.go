@@ -29,7 +29,7 @@ type FollowOptions struct {
 const maxBackOff = 60
 
 // Follow streams a rank's log until the job ends. It returns a *JobError unless the job's state is
-// completed; the exit code doesn't decide. If ctx ends first, the job goes on and Follow returns
+// completed; the exit code doesn't decide. If ctx ends first, the job continues and Follow returns
 // ctx's cause.
 //
 // Follow asks a scheduler that does not answer again, less and less often, for as long as it takes;

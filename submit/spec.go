@@ -52,7 +52,7 @@ type JobSpec struct {
 	// commands.
 	Args []string
 	// MaxRestarts is how often the job may restart: after its programs were told to stop, after a
-	// preemption or a node failure, and when a rank of a training has died; 0 is never.
+	// preemption or a node failure, and when a rank of a training run has died; 0 is never.
 	MaxRestarts int
 	// SignalLead is how long before the time limit the programs are told to save and stop; 0 is
 	// 90 s, or a quarter of a short time limit.

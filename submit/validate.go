@@ -130,7 +130,7 @@ func (s JobSpec) validatePlatform() error {
 	case !slices.Contains([]string{"", "cpu", "cuda"}, s.Platform):
 		return fmt.Errorf("--platform=%q: give cpu or cuda", s.Platform)
 	case s.Platform == "cuda" && s.GPUs.Count > 0 && s.TasksPerNode > s.GPUs.Count:
-		return fmt.Errorf("--tasks-per-node=%d with --gpus-per-node=%s: each rank needs a GPU of its own; ask for as many GPUs as tasks, or train on CPUs by --platform=cpu", s.TasksPerNode, s.GPUs.String())
+		return fmt.Errorf("--tasks-per-node=%d with --gpus-per-node=%s: each rank needs a GPU of its own; request as many GPUs as tasks, or train on CPUs with --platform=cpu", s.TasksPerNode, s.GPUs.String())
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestValidate(t *testing.T) {
 		{"all devices", func(s *JobSpec) { s.Devices = "all" }, ""},
 		{"more ranks than GPUs", func(s *JobSpec) {
 			s.Nodes, s.TasksPerNode, s.Platform, s.GPUs = 2, 4, "cuda", GPUs{Count: 2, Kind: "a100"}
-		}, "--tasks-per-node=4 with --gpus-per-node=a100:2: each rank needs a GPU of its own; ask for as many GPUs as tasks, or train on CPUs by --platform=cpu"},
+		}, "--tasks-per-node=4 with --gpus-per-node=a100:2: each rank needs a GPU of its own; request as many GPUs as tasks, or train on CPUs with --platform=cpu"},
 		{"platform", func(s *JobSpec) { s.Platform = "tpu" }, `--platform="tpu": give cpu or cuda`},
 		{"env's name", func(s *JobSpec) { s.Env = map[string]string{"A B": "c"} }, `--env="A B=c": "A B" is not the name of an environment variable; give NAME=VALUE with letters, digits and _ in NAME`},
 		{"env's value may have newlines", func(s *JobSpec) { s.Env = map[string]string{"A": "b\nc"} }, ""},

@@ -11,7 +11,7 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// mortal is a training whose last rank kills itself at the updates in -die, one for each start:
+// mortal is a training run whose last rank kills itself at the updates in -die, one for each start:
 // "25,25" kills it after update 25 in the first two starts.
 func mortal(t *testing.T) training {
 	t.Helper()
@@ -40,9 +40,9 @@ func killer(world *distributed.World) trainer.Callback {
 // update fewer.
 var twice = regexp.MustCompile(`died after update 3[23] in two starts in a row: that is a bug, not bad luck, so it is not started again`)
 
-// TestDeaths checks that a training whose rank is killed starts again by itself and ends with the
-// result of an undisturbed one, on a cluster and on this machine. A training that dies twice at the
-// same update is not started again.
+// TestDeaths checks that a training run whose rank is killed starts again by itself and ends with
+// the result of an undisturbed one, on a cluster and on this machine. A training run that dies
+// twice at the same update is not started again.
 func TestDeaths(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -76,7 +76,7 @@ func TestDeaths(t *testing.T) {
 			}
 			u, out, err = train("25,33,33,40")
 			if err == nil {
-				t.Error("a training that died twice at update 33 succeeded")
+				t.Error("a training run that died twice at update 33 succeeded")
 			}
 			if !twice.MatchString(out) {
 				t.Errorf("%v is not in:\n%s", twice, out)

@@ -26,10 +26,6 @@ func TestDocs(t *testing.T) {
 			t.Parallel()
 			r := newReader(t, c)
 			for _, block := range page.Commands(t, name) {
-				if block.NotRun != "" {
-					t.Logf("%s:%d is not run: %s\n%s", name, block.Line, block.NotRun, block.Script)
-					continue
-				}
 				r.run(t, name, block)
 			}
 		})

@@ -16,7 +16,7 @@ func TestForecast(t *testing.T) {
 	t.Parallel()
 	aottest.Compiler(t)
 	c := cluster.Start(t, cluster.Nodes(2), cluster.GPUs(4), cluster.GPUType("h100"), cluster.InDev(ranktest.GPUScript()))
-	// The CUDA plugin ends at flags that it does not know. The test plugin is for the job alone.
+	// The CUDA plugin aborts on unknown flags. Only the job uses the test plugin.
 	u := newUser(t, append(c.Env(), "XLA_FLAGS=", "GONBATCH_PLUGIN_DIR="+testplugin.Build(t))...)
 	out := u.mustSubmit(t, "check", "--target", "h100", "--nodes", "2", "--gpus-per-node", "4", mnist(t), "--", "-batch", "128")
 	wantPlaces(t, out,

@@ -88,7 +88,7 @@ func TestMagicErrors(t *testing.T) {
 		{"%jobs --nosuch", []string{"--nosuch"}},
 		{"%jobs 1 2", []string{"takes at most one RUN"}},
 		{"%submit", []string{"no cell of this session has run", "%submit --saved"}},
-		{"%submit --saved", []string{"does not tell which file the notebook is"}},
+		{"%submit --saved", []string{"doesn't say which file the notebook is"}},
 		{"%submit \"", []string{"%submit \""}},
 		{"%%submit --nodes 0\nx()", []string{"nodes"}},
 		{"%%submit --nosuch\nprintln(1)", []string{"unknown flag: --nosuch", "submit --help"}},
@@ -96,7 +96,7 @@ func TestMagicErrors(t *testing.T) {
 		{"%distributed", []string{"want the number of ranks, 1 to 64"}},
 		{"%distributed many", []string{"%distributed many: want the number of ranks"}},
 		{"%devices gpu", []string{"%devices gpu: it takes no arguments"}},
-		{"%devices\n%%\nprintln(1)", []string{"put it into another cell"}},
+		{"%devices\n%%\nprintln(1)", []string{"put it into a different cell"}},
 		{"%who x", []string{"%who x: it takes no arguments"}},
 		{"%nosuch", []string{"unknown magic %nosuch"}},
 	}

@@ -106,7 +106,7 @@ type scenario struct {
 	args     []string
 	// disturb is called while the training holds.
 	disturb func(t *testing.T, c *cluster.Cluster, j *trainee)
-	// says are texts that submit's output must contain in the end. state is how the job ends; ""
+	// says are strings that submit's output must contain in the end. state is how the job ends; ""
 	// means success.
 	says  []string
 	state string
@@ -159,7 +159,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// undisturbed returns the result of a training that nothing disturbs.
+// undisturbed returns the result of a training run that nothing disturbs.
 func undisturbed(t *testing.T, c *cluster.Cluster, training training) string {
 	t.Helper()
 	j := newTrainee(t, c, training)

@@ -130,7 +130,7 @@ func TestGPUType(t *testing.T) {
 	if err == nil {
 		t.Error("GPUs that the cluster does not have were accepted")
 	}
-	wantAll(t, out, "SLURM did not take the job: sbatch: ")
+	wantAll(t, out, "SLURM rejected the job: sbatch: ")
 }
 
 // TestInheritedOptions checks that the shell's variables for sbatch do not override the options,
@@ -143,7 +143,7 @@ func TestInheritedOptions(t *testing.T) {
 		u := newUser(t, append(c.Env(), "SBATCH_TIMELIMIT=3", "SBATCH_JOB_NAME=other", "SBATCH_OPEN_MODE=truncate")...)
 		out := u.mustSubmit(t, "--time", "7", "--follow", u.write(t, "sleeps.ipynb", "!scontrol show job $SLURM_JOB_ID"))
 		wantAll(t, out, "TimeLimit=00:07:00", "JobName=sleeps",
-			"submit: warning: SBATCH_TIMELIMIT=3 is ignored: give --time=3\n", "submit: warning: SBATCH_OPEN_MODE=truncate is ignored: give sbatch's option by --directive\n")
+			"submit: warning: SBATCH_TIMELIMIT=3 is ignored: give --time=3\n", "submit: warning: SBATCH_OPEN_MODE=truncate is ignored: give sbatch's option with --directive\n")
 		out = u.mustSubmit(t, "--no-submit", "sleeps.ipynb")
 		wantAll(t, out, "submit: warning: sbatch will prefer SBATCH_TIMELIMIT=3 to the job's own options: unset SBATCH_TIMELIMIT before you queue it\n")
 	})
@@ -187,7 +187,7 @@ if os.Getenv("GONBATCH_RESTARTS") == "0" {
 }
 fmt.Println("the second start has it")`
 
-// TestSecret checks that the value of a secret reaches the programs, also in a later start, and is
+// TestSecret checks that the value of a secret reaches the programs, even in a later start, and is
 // in no file, and that other users cannot read the run.
 func TestSecret(t *testing.T) {
 	t.Parallel()

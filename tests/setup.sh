@@ -72,9 +72,9 @@ setup_uv() {
   python3 -m venv .cache/uv-venv && .cache/uv-venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION"
 }
 
-# setup_python FOLDER REQUIREMENTS...: a Python environment with exactly these versions. If FOLDER has
-# it already, this is quick. Where uv can't install it, for example because only pip knows the site's
-# mirror, pip does.
+# setup_python FOLDER REQUIREMENTS...: a Python environment with exactly these versions. If FOLDER
+# has it already, this is quick. Where uv can't install it, for example because only pip knows the
+# site's mirror, pip does.
 setup_python() {
   local venv=$1 file options=()
   shift

@@ -23,7 +23,8 @@ func TestSlurm(t *testing.T) {
 	t.Run("MNIST on two nodes with MPICH", func(t *testing.T) { trainOnTwoNodes(t, c, "pmi2", "MPICH", 300, 0.93) })
 	for name, test := range map[string]func(*testing.T, *cluster.Cluster){
 		"a launcher and an MPI that do not match": mismatch, "a failing notebook": failing, "cancel": cancel, "by hand": byHand,
-		"hostile names": hostile, "refused by sbatch": refused, "fences": fences, "linear regression": linearOnTwoNodes,
+		"hostile names": hostile, "refused by sbatch": refused, "fences": fences, "linear regression": linearOnTwoNodes, "a GPT": gptOnTwoNodes,
+		"Fashion-MNIST": fashionOnTwoNodes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -68,8 +68,8 @@ func trainLogged(t *testing.T) {
 	ok(t, err, world.Close())
 }
 
-// TestTrainerLogs kills a training with all loggers and resumes it. Each format's own reader then
-// sees every update once.
+// TestTrainerLogs kills a training run with all loggers and resumes it. Each format's own reader
+// then sees every update once.
 func TestTrainerLogs(t *testing.T) {
 	t.Parallel()
 	if ranktest.InRank() {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestAugmentedTraining: on any number of ranks and devices, and after a restart in the middle, a
-// training sees the images of its epochs, and validations see the original ones.
+// training run sees the images of its epochs, and validations see the original ones.
 func TestAugmentedTraining(t *testing.T) { everywhere(t, testAugmentedTraining) }
 
 func testAugmentedTraining(t *testing.T) {

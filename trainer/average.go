@@ -59,7 +59,7 @@ func (t *Trainer) checkAverage() error {
 	return nil
 }
 
-// useAverage replaces the weights by their averages: those of the store or, before a graph has
+// useAverage replaces the weights with their averages: those of the store or, before a graph has
 // asked for them, of the checkpoint.
 func (t *Trainer) useAverage() error {
 	now, err := checkpoint.Take(t.store)
@@ -82,7 +82,7 @@ func (t *Trainer) useAverage() error {
 		}
 	}
 	if len(s.Tensors) == 0 {
-		return errors.New("there is none yet: call Fit first, or set checkpoint.dir to the folder of a training with ema_decay")
+		return errors.New("there is none yet: call Fit first, or set checkpoint.dir to the folder of a training run with ema_decay")
 	}
 	if err := s.RestoreWeights(t.store, func(string) bool { return true }); err != nil {
 		return err
@@ -124,8 +124,8 @@ func narrowInto(to any, from []float32) {
 	}
 }
 
-// matchAverages lets a training begin with averages, or end them, at a checkpoint: if ema_decay is
-// not set, it drops those of the checkpoint, which the next update would make wrong.
+// matchAverages lets a training run begin with averages, or end them, at a checkpoint: if ema_decay
+// is not set, it drops those of the checkpoint, which the next update would make wrong.
 func (t *Trainer) matchAverages(s *checkpoint.Snapshot) {
 	has := s.Tensors[averageCount] != nil
 	t.newAverages, t.oldAverages = !has && t.config.EMADecay > 0, has && t.config.EMADecay == 0
@@ -134,7 +134,7 @@ func (t *Trainer) matchAverages(s *checkpoint.Snapshot) {
 	}
 }
 
-// sayAverages prints that a training that resumes begins with averages, or ends them.
+// sayAverages prints that a training run that resumes begins with averages, or ends them.
 func (t *Trainer) sayAverages() {
 	switch {
 	case t.newAverages:

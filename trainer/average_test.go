@@ -20,7 +20,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// averaging returns a training with moving averages, of updates of two batches.
+// averaging returns a training run with moving averages, of updates of two batches.
 func averaging(dir string) (trainer.Config, trainer.Task) {
 	c, task := swinging(dir)
 	c.EMADecay, c.AccumulateGradBatches, c.MaxEpochs = 0.9, 3, 4
@@ -83,12 +83,12 @@ func testAverage(t *testing.T) {
 	check("after Fit", tr)
 	over, _ := newTrainer(t, c, task)
 	mustFit(t, over)
-	check("of a training that was over", over)
+	check("of a training run that was over", over)
 	tests, _ := newTrainer(t, c, task)
 	check("without Fit", tests)
 }
 
-// TestAverageResumes: a training that is killed after any update has the same averages, bit for
+// TestAverageResumes: a training run that is killed after any update has the same averages, bit for
 // bit, in any precision.
 func TestAverageResumes(t *testing.T) {
 	const never = -1
@@ -126,7 +126,7 @@ func TestAverageResumes(t *testing.T) {
 }
 
 // TestAverageIsState: averages are in the checkpoint, but not among the weights, and a second
-// training in the same store begins its own.
+// training run in the same store begins its own.
 func TestAverageIsState(t *testing.T) {
 	c, task := averaging(t.TempDir())
 	tr, _ := newTrainer(t, c, task)
@@ -172,8 +172,8 @@ func TestAverageRefuses(t *testing.T) {
 	}
 }
 
-// TestAverageBegins: a training may begin with averages when it resumes, end them, and begin again.
-// They are those of the updates since they began, whatever earlier checkpoints have.
+// TestAverageBegins: a training run may begin with averages when it resumes, end them, and begin
+// again. They are those of the updates since they began, whatever earlier checkpoints have.
 func TestAverageBegins(t *testing.T) { everywhere(t, testAverageBegins) }
 
 func testAverageBegins(t *testing.T) {

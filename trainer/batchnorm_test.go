@@ -53,7 +53,7 @@ func normalizedGAN(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node {
 
 func lastSize(x *graph.Node) int { return x.Shape().Dimensions[x.Rank()-1] }
 
-// normsCase is a training with random settings.
+// normsCase is a training run with random settings.
 type normsCase struct {
 	Config trainer.Config
 	GAN    bool

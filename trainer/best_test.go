@@ -13,7 +13,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// swinging returns a training whose momentum carries it past the best weights and back.
+// swinging returns a training run whose momentum carries it past the best weights and back.
 func swinging(dir string) (trainer.Config, trainer.Task) {
 	c := trainer.Config{BatchSize: 12, MaxEpochs: 8, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
 	return c, pulled(trainer.SGD{LearningRate: 0.1, Momentum: 0.95})
@@ -107,7 +107,7 @@ func TestLoadBestRefuses(t *testing.T) {
 	early := trainer.Callback{Name: "early", EpochEnd: func(e *trainer.Event) error { return e.Trainer.LoadBest() }}
 	tr, _ := newTrainer(t, whole, task, trainer.WithCallbacks(early))
 	if err := tr.Fit(t.Context(), ranktest.Blobs(48), nil); err == nil || !strings.Contains(err.Error(), "Fit is training now") {
-		t.Errorf("in the middle of a training: %v", err)
+		t.Errorf("in the middle of a training run: %v", err)
 	}
 	whole.FastDevRun = true
 	tr, out := newTrainer(t, whole, task)

@@ -110,7 +110,7 @@ func checkCallbacks(callbacks []Callback) error {
 	seen := map[string]bool{}
 	for _, c := range callbacks {
 		if c.State != nil && (c.Name == "" || seen[c.Name]) {
-			return fmt.Errorf("a callback with a state needs a name that no other has, not %q", c.Name)
+			return fmt.Errorf("callbacks that keep state need unique, non-empty names: %q", c.Name)
 		}
 		seen[c.Name] = true
 	}

@@ -15,7 +15,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// changeable is what a person may change between two starts of a training.
+// changeable is what a person may change between two starts of a training run.
 type changeable struct {
 	config   trainer.Config
 	training data.Dataset
@@ -61,16 +61,18 @@ func TestResumeWithAChange(t *testing.T) {
 	}{
 		{"nothing", func(*changeable) {}, "", "", 12},
 		{"more examples", func(s *changeable) { s.training = ranktest.Blobs(150) }, "over 145 examples, the dataset blobs has 150 now", "", 12},
-		{"fewer batches", func(s *changeable) { s.training = ranktest.Blobs(140) }, "has the dataset changed?", "", 11},
-		{"another dataset", func(s *changeable) { s.training = otherName{145} }, `over the dataset "blobs", this training has "other"`, "", 12},
-		{"the order", func(s *changeable) { s.config.OverfitBatches = 12 }, "overfit_batches off", "", 12},
-		{"accumulation", func(s *changeable) { s.config.AccumulateGradBatches = 5 }, "accumulate_grad_batches 1, this training has 5", "", 3},
-		{"fewer batches by a limit", func(s *changeable) { s.config.LimitTrainBatches = 7 }, "12 batches in an epoch, this one has 7", "", 7},
-		{"batch size", func(s *changeable) { s.config.BatchSize = 24 }, "batches of 12 examples, this one has 24", "batches of 12 examples", 0},
-		{"seed", func(s *changeable) { s.config.Seed = 2 }, "seed 1, this one has 2", "seed 1, this one has 2", 0},
-		{"half precision", func(s *changeable) { s.config.Precision = "bf16-true" }, `precision "32-true", this training has`, `precision "32-true", this training has`, 0},
-		{"double precision", func(s *changeable) { s.config.Precision = "64-true" }, `precision "32-true", this training has`, `precision "32-true", this training has`, 0},
-		{"optimizer", func(s *changeable) { s.opt = optimizer.Adam().LearningRate(0.1).Done() }, "is of another model", "is of another model", 0},
+		{"fewer batches", func(s *changeable) { s.training = ranktest.Blobs(140) }, "has the dataset changed, or drop_last?", "", 11},
+		{"another dataset", func(s *changeable) { s.training = otherName{145} }, `over the dataset "blobs", this training run has "other"`, "", 12},
+		{"the order", func(s *changeable) { s.config.OverfitBatches = 12 }, "with shuffling on, now it is off", "", 12},
+		{"no shuffling", func(s *changeable) { s.config.Shuffle = new(false) }, "with shuffling on, now it is off (shuffle, overfit_batches)", "", 12},
+		{"the last examples", func(s *changeable) { s.config.DropLast = new(false) }, "12 batches in an epoch; this one has 13: has the dataset changed, or drop_last?", "", 13},
+		{"accumulation", func(s *changeable) { s.config.AccumulateGradBatches = 5 }, "accumulate_grad_batches 1, this training run has 5", "", 3},
+		{"fewer batches by a limit", func(s *changeable) { s.config.LimitTrainBatches = 7 }, "12 batches in an epoch; this one has 7", "", 7},
+		{"batch size", func(s *changeable) { s.config.BatchSize = 24 }, "batches of 12 examples; this one has 24", "batches of 12 examples", 0},
+		{"seed", func(s *changeable) { s.config.Seed = 2 }, "seed 1; this one has 2", "seed 1; this one has 2", 0},
+		{"half precision", func(s *changeable) { s.config.Precision = "bf16-true" }, `precision "32-true", this training run has`, `precision "32-true", this training run has`, 0},
+		{"double precision", func(s *changeable) { s.config.Precision = "64-true" }, `precision "32-true", this training run has`, `precision "32-true", this training run has`, 0},
+		{"optimizer", func(s *changeable) { s.opt = optimizer.Adam().LearningRate(0.1).Done() }, "belongs to a different model", "belongs to a different model", 0},
 		{"learning rate", func(s *changeable) { s.opt = plainSGD(0.2) }, "", "", 12},
 		{"schedule", func(s *changeable) { s.config.Schedule.Kind = "cosine" }, "", "", 12},
 		{"clipping", func(s *changeable) { s.config.GradientClipNorm = 1 }, "", "", 12},

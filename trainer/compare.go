@@ -10,10 +10,10 @@ import (
 // configuration.
 func (t *Trainer) comparePosition(at position) error {
 	if at.Seed != t.config.Seed {
-		return fmt.Errorf("it is of a training with seed %d, this one has %d: use the same, or another checkpoint.dir", at.Seed, t.config.Seed)
+		return fmt.Errorf("it is from a training run with seed %d; this one has %d: use the same, or another checkpoint.dir", at.Seed, t.config.Seed)
 	}
 	if at.BatchSize != t.config.BatchSize {
-		return fmt.Errorf("it is of a training with batches of %s, this one has %d: use the same, or another checkpoint.dir", plural.Of(at.BatchSize, "example"), t.config.BatchSize)
+		return fmt.Errorf("it is from a training run with batches of %s; this one has %d: use the same, or another checkpoint.dir", plural.Of(at.BatchSize, "example"), t.config.BatchSize)
 	}
 	if at.Batch > 0 {
 		if err := t.compareEpoch(at); err != nil {
@@ -21,7 +21,7 @@ func (t *Trainer) comparePosition(at position) error {
 		}
 	}
 	if run := t.env.RunName(); run != "" && run == at.Run && at.Name != t.config.Name {
-		return fmt.Errorf("it is of the training %q of this run, this one is %q: give each a folder of its own (checkpoint.dir)", at.Name, t.config.Name)
+		return fmt.Errorf("it belongs to the training run %q of this run; this one is %q: give each its own folder (checkpoint.dir)", at.Name, t.config.Name)
 	}
 	return nil
 }
@@ -30,32 +30,36 @@ func (t *Trainer) comparePosition(at position) error {
 // twice, and others not at all. Between epochs all of these may change.
 func (t *Trainer) compareEpoch(at position) error {
 	if at.Batches != t.plan.batches {
-		return fmt.Errorf("it is of a training with %s in an epoch, this one has %d: has the dataset changed?", plural.Of(at.Batches, "batch"), t.plan.batches)
+		return fmt.Errorf("it is from a training run with %s in an epoch; this one has %d: has the dataset changed, or drop_last?", plural.Of(at.Batches, "batch"), t.plan.batches)
 	}
 	if at.Batch == at.Batches {
 		return nil
 	}
 	const fix = "use the same until the epoch's end, or another checkpoint.dir"
-	switch overfits := t.config.OverfitBatches > 0; {
+	switch inOrder := t.config.inOrder(); {
 	case at.Examples != t.plan.examples:
 		return fmt.Errorf("it is in the middle of an epoch over %s, the dataset %s has %d now: %s", plural.Of(at.Examples, "example"), t.plan.dataset, t.plan.examples, fix)
 	case at.Dataset != t.plan.dataset:
-		return fmt.Errorf("it is in the middle of an epoch over the dataset %q, this training has %q: %s", at.Dataset, t.plan.dataset, fix)
-	case at.Overfits != overfits:
-		return fmt.Errorf("it is in the middle of an epoch with overfit_batches %s, which decides the order of the examples; now it is %s: %s", onOff(at.Overfits), onOff(overfits), fix)
+		return fmt.Errorf("it is in the middle of an epoch over the dataset %q, this training run has %q: %s", at.Dataset, t.plan.dataset, fix)
+	case at.InOrder != inOrder:
+		return fmt.Errorf("it is in the middle of an epoch with shuffling %s, now it is %s (shuffle, overfit_batches): %s", onOff(!at.InOrder), onOff(!inOrder), fix)
 	case at.PerUpdate != t.plan.perUpdate:
-		return fmt.Errorf("it is in the middle of an epoch with accumulate_grad_batches %d, this training has %d: %s", at.PerUpdate, t.plan.perUpdate, fix)
+		return fmt.Errorf("it is in the middle of an epoch with accumulate_grad_batches %d, this training run has %d: %s", at.PerUpdate, t.plan.perUpdate, fix)
 	}
 	return nil
 }
 
-// comparePrecision refuses weights of another type, which no program of this training could use.
+// comparePrecision refuses weights of another type, which no program of this training run could
+// use.
 func (t *Trainer) comparePrecision(at position) error {
 	if at.Precision != t.config.Precision {
-		return fmt.Errorf("its weights have the precision %q, this training has %q: use the same, or another checkpoint.dir", at.Precision, t.config.Precision)
+		return fmt.Errorf("its weights have the precision %q, this training run has %q: use the same, or another checkpoint.dir", at.Precision, t.config.Precision)
 	}
 	return nil
 }
+
+// inOrder reports whether the examples are in the dataset's order.
+func (c Config) inOrder() bool { return c.OverfitBatches > 0 || !*c.Shuffle }
 
 func onOff(on bool) string {
 	if on {

@@ -14,10 +14,10 @@ import (
 // flag, the environment or a file gives is taken literally. YAML keys and flags have Lightning's
 // names if Lightning has the option.
 type Config struct {
-	// Name distinguishes the trainings of a program, in the run directory and in messages. The
-	// default is the name of the cell if it runs as a job, or "main"; further trainings get the
+	// Name distinguishes the training runs of a program, in the run directory and in messages. The
+	// default is the name of the cell if it runs as a job, or "main"; further training runs get the
 	// suffix "-2" and so on.
-	Name string `yaml:"name" help:"name of this training, for a program with several"`
+	Name string `yaml:"name" help:"name of this training run, for a program with several"`
 
 	// MaxEpochs is the number of passes over the training set. If no limit is set, it is 1.
 	MaxEpochs int `yaml:"max_epochs" help:"passes over the training set (default: 1 if no limit is set)"`
@@ -29,6 +29,13 @@ type Config struct {
 	// BatchSize is the number of examples in a training batch, over all ranks and devices. Default:
 	// 64.
 	BatchSize int `yaml:"batch_size" help:"examples in a training batch, over all ranks and devices (default: 64)"`
+	// Shuffle draws a new order of the examples for each epoch. Default: true; new(false) keeps the
+	// dataset's order.
+	Shuffle *bool `yaml:"shuffle" help:"draw a new order of the examples for each epoch (default: true)"`
+	// DropLast leaves out the examples that don't fill the last batch of an epoch. Default: true;
+	// with new(false) they are used, and the batch is filled up with the first examples of the
+	// epoch.
+	DropLast *bool `yaml:"drop_last" help:"leave out the examples that don't fill the last batch of an epoch, instead of filling it with the epoch's first ones (default: true)"`
 	// EvalBatchSize is the number of examples that a rank evaluates at once. Default: 1,000.
 	EvalBatchSize int `yaml:"eval_batch_size" help:"examples that a rank evaluates at once (default: 1000)"`
 	// AccumulateGradBatches is the number of batches whose gradients are averaged for one update.
@@ -96,7 +103,7 @@ type Config struct {
 	monitorImplied bool // Checkpoint.Monitor is the default.
 }
 
-// LoaderConfig says how batches are loaded ahead of the steps that use them, for trainings,
+// LoaderConfig says how batches are loaded ahead of the steps that use them, for training runs,
 // validations, tests and predictions. It changes neither the examples of a batch nor their order.
 type LoaderConfig struct {
 	// Workers is the number of batches that a rank loads at once, while the device computes.
@@ -109,7 +116,7 @@ type LoaderConfig struct {
 	Prefetch int `yaml:"prefetch" help:"batches that are loaded ahead of the step, on the device; at least as many as workers (default: 2)"`
 }
 
-// EarlyStoppingConfig ends a training that no longer improves.
+// EarlyStoppingConfig ends a training run that no longer improves.
 type EarlyStoppingConfig struct {
 	// Monitor is the metric that must improve, such as "val/loss" or "train/loss". If it is empty,
 	// there is no early stopping.
@@ -175,6 +182,8 @@ func (c *Config) setDefaults(given map[string]bool) {
 	for name, value := range defaults {
 		set(name, value)
 	}
+	set("shuffle", new(true))
+	set("drop_last", new(true))
 	for name, value := range scheduleDefaults[c.Schedule.Kind] {
 		set("schedule."+name, value)
 	}
@@ -220,7 +229,7 @@ func (c *Config) check() error {
 	case c.Name == "." || c.Name == "..":
 		return fmt.Errorf("name: %q: it names the training's folder of checkpoints, so use a word", c.Name)
 	case c.MaxEpochs == 0 && c.MaxSteps == 0 && c.MaxTime == 0:
-		return errors.New("max_epochs: 0 means no limit, and there is no other one: set max_epochs, max_steps or max_time")
+		return errors.New("max_epochs is 0 (no limit) and no other limit is set: set max_epochs, max_steps or max_time")
 	case c.Loader.Workers < -1:
 		return fmt.Errorf("loader.workers: %d: it must be at least 1, or -1 for none", c.Loader.Workers)
 	case c.MaxTime < 0:

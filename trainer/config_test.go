@@ -45,6 +45,47 @@ func TestConfigSources(t *testing.T) {
 	}
 }
 
+// TestTrueByDefault: all sources can turn off what is on by default, and the program's own values
+// stay as they are.
+func TestTrueByDefault(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "trainer.yaml")
+	if err := os.WriteFile(file, []byte("shuffle: false\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	on, off := new(true), new(false)
+	tests := []struct {
+		name              string
+		config            trainer.Config
+		variable          string
+		flags             []string
+		shuffle, dropLast bool
+	}{
+		{"default", trainer.Config{}, "", nil, true, true},
+		{"program", trainer.Config{Shuffle: off, DropLast: off}, "", nil, false, false},
+		{"file", trainer.Config{Shuffle: on, DropLast: off}, "", []string{"-config", file}, false, false},
+		{"file and a default", trainer.Config{}, "", []string{"-config", file}, false, true},
+		{"environment", trainer.Config{}, "false", []string{"-config", file}, false, true},
+		{"flags", trainer.Config{Shuffle: off}, "false", []string{"-shuffle", "-drop_last=false"}, true, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("TRAINER_SHUFFLE", tt.variable)
+			flags := flag.NewFlagSet("notebook", flag.ContinueOnError)
+			tt.config.AddFlags(flags)
+			if err := flags.Parse(tt.flags); err != nil {
+				t.Fatal(err)
+			}
+			tr, _ := newTrainer(t, tt.config, blobTask(plainNet))
+			if got := tr.Config(); *got.Shuffle != tt.shuffle || *got.DropLast != tt.dropLast {
+				t.Errorf("shuffle %v, drop_last %v", *got.Shuffle, *got.DropLast)
+			}
+			if !*on || *off {
+				t.Error("the program's values have changed")
+			}
+		})
+	}
+}
+
 func TestConfigErrors(t *testing.T) {
 	tests := []struct {
 		name string
@@ -66,6 +107,7 @@ func TestConfigErrors(t *testing.T) {
 		{"milestones", trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "multistep", Milestones: []int{4, 2}}}, "", "schedule.milestones: [4 2]"},
 		{"mode", trainer.Config{EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "val/loss", Mode: "less"}}, "", `early_stopping.mode: "less": it must be min or max`},
 		{"environment", trainer.Config{}, "TRAINER_MAX_EPOCHS=ten", `TRAINER_MAX_EPOCHS="ten": it is not a whole number`},
+		{"neither true nor false", trainer.Config{}, "TRAINER_SHUFFLE=maybe", `TRAINER_SHUFFLE="maybe": it is neither true nor false`},
 		{"no file", trainer.Config{}, "TRAINER_CONFIG=/nowhere/t.yaml", "/nowhere/t.yaml"},
 	}
 	for _, test := range tests {
@@ -188,7 +230,7 @@ func TestTaskErrors(t *testing.T) {
 		{"a moving average", trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1), metric.NewExponentialMovingAverageMetric("Hits", "", "", nil, nil, 0.1)),
 			"is a moving average"},
 		{"no scope", trainer.Adversarial(pullApart, objective("a", "")), "must be a path"},
-		{"no name", trainer.Adversarial(pullApart, objective("", "/a"), objective("b", "/b")), "without a name"},
+		{"no name", trainer.Adversarial(pullApart, objective("", "/a"), objective("b", "/b")), "has no name"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -62,7 +62,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestReadOnlyRunDirectory: a training that could not be resumed is refused before it begins.
+// TestReadOnlyRunDirectory: a training run that could not be resumed is refused before it begins.
 func TestReadOnlyRunDirectory(t *testing.T) {
 	run := t.TempDir()
 	tmpfs.Mount(t, run, "size=1m")
@@ -74,7 +74,7 @@ func TestReadOnlyRunDirectory(t *testing.T) {
 	wantAll(t, err, filepath.Join(run, "checkpoints", "digits"), "read-only file system", "checkpoint.dir")
 }
 
-// TestFolderBecomesReadOnly: in the middle of a training.
+// TestFolderBecomesReadOnly: in the middle of a training run.
 func TestFolderBecomesReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	tmpfs.Mount(t, dir, "size=1m")

@@ -149,7 +149,7 @@ func (d *display) validation(r *run, values Metrics) {
 	}
 }
 
-// begin drops the texts of an earlier epoch.
+// begin drops the lines of an earlier epoch.
 func (d *display) begin(epoch int) {
 	if epoch != d.epoch {
 		d.epoch, d.trained, d.validated = epoch, "", ""

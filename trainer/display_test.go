@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestRemaining: long trainings have a remaining time, too. A day in nanoseconds times a million
-// updates doesn't fit into an int64.
+// TestRemaining: long training runs have a remaining time, too. A day in nanoseconds times a
+// million updates doesn't fit into an int64.
 func TestRemaining(t *testing.T) {
 	day := 24 * time.Hour
 	tests := []struct {

@@ -29,8 +29,8 @@
 //
 // # Checkpoints
 //
-// Each training needs its own folder of checkpoints. The default name of the folder comes from the
-// run and the training. In a program with several trainings, such as the folds of a
+// Each training run needs its own folder of checkpoints. The default name of the folder comes from
+// the run and the training. In a program with several training runs, such as the folds of a
 // cross-validation, give each Config a Name, or leave all of them to the defaults.
 //
 // The last checkpoint records why its training ended. If you start the training again, it stays

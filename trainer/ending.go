@@ -4,14 +4,14 @@ import (
 	"fmt"
 )
 
-// ending is why a training ended. It is stored in the checkpoint, so that the training stays ended
-// when it is started again.
+// ending is why a training run ended. It is stored in the checkpoint, so that the training stays
+// ended when it is started again.
 type ending struct {
 	Cause  endCause `json:"cause"`
 	Reason string   `json:"reason"` // For people.
 }
 
-// endCause says what ended a training, and so what it takes to resume it.
+// endCause says what ended a training run, and so what it takes to resume it.
 type endCause string
 
 const (

@@ -13,7 +13,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// start is one start of a training: its configuration, and how it ends.
+// start is one start of a training run: its configuration, and how it ends.
 type start struct {
 	change   func(*trainer.Config)
 	options  func(cancel context.CancelFunc) []trainer.Option
@@ -44,8 +44,8 @@ func cancelAt(step int64) func(context.CancelFunc) []trainer.Option {
 	}
 }
 
-// TestEnding: a training that has ended stays ended when it is started again, until the cause of
-// its end is changed; after each start the newest checkpoint has all weights.
+// TestEnding: a training run that has ended stays ended when it is started again, until the cause
+// of its end is changed; after each start the newest checkpoint has all weights.
 func TestEnding(t *testing.T) {
 	steps := func(n int) func(*trainer.Config) { return func(c *trainer.Config) { c.MaxEpochs, c.MaxSteps = 0, n } }
 	epochs := func(n int) func(*trainer.Config) { return func(c *trainer.Config) { c.MaxEpochs = n } }
@@ -78,7 +78,7 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-// fitOnce starts a training in a folder, once.
+// fitOnce starts a training run in a folder, once.
 func fitOnce(t *testing.T, dir string, s start) (*trainer.Trainer, *bytes.Buffer) {
 	t.Helper()
 	c := trainer.Config{BatchSize: 12, Seed: 1, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
@@ -110,7 +110,7 @@ func newest(t *testing.T, dir string, step int64) {
 	}
 }
 
-// TestMaxTimeIsRaised: a training that ended by the clock continues if it gets more time.
+// TestMaxTimeIsRaised: a training run that ended by the clock continues if it gets more time.
 func TestMaxTimeIsRaised(t *testing.T) {
 	dir := t.TempDir()
 	clock := func(d time.Duration) start { return start{change: func(c *trainer.Config) { c.MaxTime = d }} }
@@ -187,12 +187,12 @@ func TestFitTwice(t *testing.T) {
 	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "a trainer trains once") {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "a trainer trains only once") {
 		t.Errorf("got %v, want that it has ended", err)
 	}
 }
 
-// TestFitAfterAStop: a training that was only stopped resumes with the same trainer.
+// TestFitAfterAStop: a training run that was only stopped resumes with the same trainer.
 func TestFitAfterAStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	tr, _ := newTrainer(t, trainer.Config{MaxEpochs: 2, BatchSize: 12, Seed: 1}, blobTask(plainNet), stopAt(15, cancel))

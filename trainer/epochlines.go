@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// epochLines is the text that a notebook shows for a training: one line for each of the last
+// epochLines is the text that a notebook shows for a training run: one line for each of the last
 // epochs.
 type epochLines struct {
 	lines   []string

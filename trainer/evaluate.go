@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"gonbatch/checkpoint"
 	"gonbatch/data"
@@ -17,7 +18,7 @@ import (
 // Before Fit, it uses the weights of the newest checkpoint, if there is one, and prints which
 // weights it uses.
 func (t *Trainer) Validate(ctx context.Context, ds data.Dataset) (Metrics, error) {
-	return t.evaluate(ctx, "val", ds)
+	return t.evaluate(ctx, valStage, ds)
 }
 
 // Test is like Validate, with names such as "test/loss".
@@ -26,10 +27,20 @@ func (t *Trainer) Test(ctx context.Context, ds data.Dataset) (Metrics, error) {
 }
 
 func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (Metrics, error) {
+	values, err := t.measure(ctx, stage, ds)
+	if err != nil {
+		return nil, err
+	}
+	t.keep(values)
+	return values, t.log(values)
+}
+
+// measure computes metrics, and gives all ranks the same.
+func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (Metrics, error) {
 	if err := t.ready(ctx, ds); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
-	if limit := t.config.LimitValBatches; limit > 0 && stage == "val" && ds.Len() > 0 {
+	if limit := t.config.LimitValBatches; limit > 0 && strings.HasPrefix(stage, valStage) && ds.Len() > 0 {
 		ds = data.First(ds, product(limit, t.config.EvalBatchSize, t.world.Size()))
 	}
 	all, err := t.world.EvaluateWith(ctx, t.gomlx, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader)})
@@ -39,12 +50,7 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 	if err := t.world.Together(t.checkModel()); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
-	values, err := t.agree(named(stage, all))
-	if err != nil {
-		return nil, err
-	}
-	t.keep(values)
-	return values, t.log(values)
+	return t.agree(named(stage, all))
 }
 
 // agree gives all ranks rank 0's values, bit for bit, because they base decisions on them.

@@ -2,7 +2,7 @@ package trainer
 
 import "time"
 
-// NewProcess resets what this package knows about earlier trainings of the process: the test
+// NewProcess resets what this package knows about earlier training runs of the process: the test
 // continues like a program that is started again.
 func NewProcess() {
 	names = &namer{used: map[string]int{}}

@@ -245,7 +245,7 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
-// TestAnotherTraining: a checkpoint of another training is refused.
+// TestAnotherTraining: a checkpoint of another training run is refused.
 func TestAnotherTraining(t *testing.T) {
 	dir := t.TempDir()
 	base := trainer.Config{MaxEpochs: 1, BatchSize: 12, Seed: 1, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
@@ -269,8 +269,8 @@ func TestAnotherTraining(t *testing.T) {
 		examples int
 		want     string
 	}{
-		{"seed", seed, blobTask(plainNet), 145, "seed 1, this one has 2"},
-		{"batch size", batch, blobTask(plainNet), 145, "batches of 12 examples, this one has 24"},
+		{"seed", seed, blobTask(plainNet), 145, "seed 1; this one has 2"},
+		{"batch size", batch, blobTask(plainNet), 145, "batches of 12 examples; this one has 24"},
 		{"model", more, blobTask(wide), 145, "/hidden/dense/weights"},
 		{"nothing to go on from", must, blobTask(plainNet), 145, "there is no valid checkpoint"},
 	}

@@ -23,8 +23,8 @@ func netTask(opt optimizer.Interface) trainer.Task {
 	return trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, opt)
 }
 
-// TestFineTuning: a training begins with the body of another one, given by any kind of path, and
-// leaves a frozen body unchanged; the rest is trained from its own initial weights.
+// TestFineTuning: a training run begins with the body of another one, given by any kind of path,
+// and leaves a frozen body unchanged; the rest is trained from its own initial weights.
 func TestFineTuning(t *testing.T) { everywhere(t, testFineTuning) }
 
 func testFineTuning(t *testing.T) {
@@ -73,8 +73,8 @@ func testFineTuning(t *testing.T) {
 	}
 }
 
-// TestFineTuningResumes: when a killed training resumes, it has its own weights, not the initial
-// ones.
+// TestFineTuningResumes: when a killed training run resumes, it has its own weights, not the
+// initial ones.
 func TestFineTuningResumes(t *testing.T) {
 	base := inFolder(t.TempDir())
 	first, _ := newTrainer(t, base, blobTask(plainNet))
@@ -178,9 +178,9 @@ func TestFineTuningRefuses(t *testing.T) {
 	}
 	c.Checkpoint = trainer.CheckpointConfig{Off: true}
 	for want, option := range map[string]trainer.Option{
-		`there are no weights under "/bdy", but under ["/hidden" "/logits"]`: trainer.InitFrom(dir, "/bdy"),
-		`the scope "hidden": it must be a path such as "/body"`:              trainer.InitFrom(dir, "hidden"),
-		"is neither a checkpoint, nor a folder of checkpoints":               trainer.InitFrom(t.TempDir()),
+		`there are no weights under "/bdy", only under ["/hidden" "/logits"]`: trainer.InitFrom(dir, "/bdy"),
+		`the scope "hidden": it must be a path such as "/body"`:               trainer.InitFrom(dir, "hidden"),
+		"is neither a checkpoint, nor a folder of checkpoints":                trainer.InitFrom(t.TempDir()),
 		"no such file":                                                          trainer.InitFrom("nowhere.safetensors"),
 		`Freeze: the scope "body/": it must be`:                                 trainer.Freeze("body/"),
 		`Freeze: the model has no trainable variable under "/bdy"`:              trainer.Freeze("/bdy"),

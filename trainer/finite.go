@@ -11,7 +11,7 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// checkWeights refuses a checkpoint with a NaN weight: no training could resume from it, and it
+// checkWeights refuses a checkpoint with a NaN weight: no training run could resume from it, and it
 // would replace one that can be resumed. The loss would reveal such weights only in the next batch.
 func checkWeights(s *checkpoint.Snapshot) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Weights)) {

@@ -18,12 +18,13 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Fit trains until it reaches one of the configured limits. validation may be nil.
+// Fit trains until it reaches one of the configured limits. validation may be nil. WithValidation
+// adds further validation sets.
 //
-// If the folder of checkpoints has one of this training, Fit resumes it: at the same batch, with
-// the same weights, optimizer state and random numbers. This is exact if the number of ranks is the
-// same. A training that has ended stays ended, unless the limit that ended it is higher now. A
-// trainer trains once: calling Fit after the end is an error.
+// If the folder of checkpoints has one of this training run, Fit resumes it: at the same batch,
+// with the same weights, optimizer state and random numbers. This is exact if the number of ranks
+// is the same. A training run that has ended stays ended, unless the limit that ended it is higher
+// now. A trainer trains once: calling Fit after the end is an error.
 //
 // If the job is told to stop (by SIGUSR1, SIGTERM or SIGINT, or because the context ends), all
 // ranks stop after the same update and save, and Fit returns a *StoppedError. In a job that submit
@@ -50,10 +51,13 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) er
 
 func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) error {
 	if t.fitted {
-		return fmt.Errorf("its training has ended (%s): a trainer trains once: make another one with trainer.New, with a folder of its own (checkpoint.dir)", t.at.End.Reason)
+		return fmt.Errorf("its training has ended (%s), and a trainer trains only once: make another one with trainer.New, with its own folder (checkpoint.dir)", t.at.End.Reason)
 	}
 	if t.best != "" {
 		return fmt.Errorf("the weights of the training were replaced by those of %s: call Fit before LoadBest and LoadAverage, or make another trainer", t.best)
+	}
+	if validation == nil && len(t.further) > 0 {
+		return errors.New("there is no validation set, but WithValidation adds further ones: give Fit the first")
 	}
 	l, err := t.loader(training)
 	if err != nil {
@@ -67,6 +71,9 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 		return err
 	}
 	if err := t.resume(); err != nil {
+		return err
+	}
+	if err := t.resumeStream(l); err != nil {
 		return err
 	}
 	if err := t.rewindLoggers(); err != nil {
@@ -90,17 +97,20 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	return nil
 }
 
-// loader returns the loader of a training. It continues with the next epoch while the work at the
-// end of one is done.
+// loader returns the loader of a training run. It continues with the next epoch while the work at
+// the end of one is done.
 func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 	c, limit := t.config, 0
+	if _, ok := training.(*data.Streamed); ok && c.OverfitBatches > 0 {
+		return nil, fmt.Errorf("overfit_batches: %d, but %s is a stream, which has no batch twice: use a dataset", c.OverfitBatches, training.Name())
+	}
 	for _, batches := range []int{c.LimitTrainBatches, c.OverfitBatches} {
 		if batches > 0 && (limit == 0 || batches < limit) {
 			limit = batches
 		}
 	}
 	return t.world.Loader(training, distributed.LoaderOptions{
-		BatchSize: c.BatchSize, Limit: limit, Shuffle: c.OverfitBatches == 0, Seed: c.Seed,
+		BatchSize: c.BatchSize, Limit: limit, Shuffle: !c.inOrder(), FillLast: !*c.DropLast, Seed: c.Seed,
 		Loading: distributed.Loading(c.Loader), Epochs: cmp.Or(c.MaxEpochs, math.MaxInt),
 	})
 }
@@ -221,6 +231,7 @@ func (r *run) afterBatch(metrics []*tensors.Tensor) error {
 		return err
 	}
 	r.at.Batch++
+	r.at.Stream = r.loader.Position()
 	defer r.dropGradients()
 	if update {
 		r.at.Step++

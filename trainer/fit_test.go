@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/data"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
@@ -31,5 +32,21 @@ func TestFit(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "NaN") {
 		t.Errorf("NaN in\n%s", out)
+	}
+}
+
+// TestFitWithoutLabels: a loss that needs labels says so if the dataset has none.
+func TestFitWithoutLabels(t *testing.T) {
+	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 2, BatchSize: 4}, blobTask(smallNet))
+	x, _, err := ranktest.Blobs(16).Batch([]int{0, 1, 2, 3, 4, 5, 6, 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds, err := data.Tensors("unlabelled", x, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Fit(t.Context(), ds, nil); err == nil || !strings.Contains(err.Error(), "the dataset has no labels: give it labels, or use a loss without them") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// trainings are the trainings that have ended in this program. Another training in the same folder
-// of checkpoints would find the folder's training finished and take its weights: the second fold of
-// a cross-validation would get the weights of the first.
+// trainings are the training runs that have ended in this program. Another training run in the same
+// folder of checkpoints would find the folder's training finished and take its weights: the second
+// fold of a cross-validation would get the weights of the first.
 var trainings = &ended{names: map[string]string{}}
 
 type ended struct {
@@ -17,8 +17,8 @@ type ended struct {
 	names map[string]string // By their folders.
 }
 
-// claim refuses a training if its folder was already used by another training of this program,
-// unless Config demands that it resume that training.
+// claim refuses a training run if its folder was already used by another training run of this
+// program, unless Config demands that it resume that training run.
 func (e *ended) claim(t *Trainer) error {
 	if t.saver == nil || t.config.Checkpoint.Resume != "auto" {
 		return nil
@@ -26,12 +26,12 @@ func (e *ended) claim(t *Trainer) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if name, used := e.names[e.key(t)]; used {
-		return fmt.Errorf("its folder of checkpoints, %s, is that of the training %q, which has ended in this program: give each a folder of its own (checkpoint.dir); to train that one further, set checkpoint.resume to \"must\"", t.saver.path, name)
+		return fmt.Errorf("its checkpoint folder, %s, belongs to %q, which this program has already finished: give each its own folder (checkpoint.dir); to continue that one, set checkpoint.resume to \"must\"", t.saver.path, name)
 	}
 	return nil
 }
 
-// end records that a training has ended.
+// end records that a training run has ended.
 func (e *ended) end(t *Trainer) {
 	if t.saver == nil {
 		return

@@ -30,7 +30,7 @@ func TestFoldsNeedFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := fold(inFolder("a", "", 1)); err == nil || !strings.Contains(err.Error(), `the training "fold", which has ended in this program: give each a folder of its own (checkpoint.dir)`) {
+	if err := fold(inFolder("a", "", 1)); err == nil || !strings.Contains(err.Error(), `belongs to "fold", which this program has already finished: give each its own folder (checkpoint.dir)`) {
 		t.Errorf("got %v, want to be refused", err)
 	}
 	if err := fold(inFolder("a", "must", 2)); err != nil {
@@ -58,7 +58,7 @@ func TestNeverIsANewTraining(t *testing.T) {
 		t.Errorf("it does not say where the old ones are:\n%s", out)
 	}
 	if out := fit(10, "", 50); !strings.Contains(out, "resumes after step 24,") {
-		t.Errorf("it is not the new training that goes on:\n%s", out)
+		t.Errorf("it is not the new training run that goes on:\n%s", out)
 	}
 	if got := steps(t, filepath.Join(dir, "earlier-1")); !slices.Equal(got, []int64{120, 108}) {
 		t.Errorf("the old training has the checkpoints %v, want 120 and 108", got)
@@ -69,7 +69,7 @@ func TestNeverIsANewTraining(t *testing.T) {
 	}
 }
 
-// TestTwoProcessesOneFolder: if two trainings save to one folder at the same time, one of them
+// TestTwoProcessesOneFolder: if two training runs save to one folder at the same time, one of them
 // detects the other.
 func TestTwoProcessesOneFolder(t *testing.T) {
 	c := trainer.Config{MaxEpochs: 3, BatchSize: 12, Seed: 1, Checkpoint: trainer.CheckpointConfig{Dir: t.TempDir(), EverySteps: 5}}
@@ -82,14 +82,14 @@ func TestTwoProcessesOneFolder(t *testing.T) {
 		}
 		other, _ := newTrainer(t, c, blobTask(plainNet), killAt(13)) // As another process would.
 		if err := other.Fit(t.Context(), ranktest.Blobs(145), nil); !errors.Is(err, errKilled) {
-			t.Errorf("the second training: %v", err)
+			t.Errorf("the second training run: %v", err)
 		}
 		return other.WaitForCheckpoints()
 	}})
 	tr, _ := newTrainer(t, c, blobTask(plainNet), second)
 	err := tr.Fit(t.Context(), ranktest.Blobs(145), nil)
 	if err == nil || !strings.Contains(err.Error(), "was written by another process meanwhile (training \"main\" of a program outside of a run)") {
-		t.Errorf("got %v, want to learn of the other training", err)
+		t.Errorf("got %v, want to learn of the other training run", err)
 	}
 }
 

@@ -92,7 +92,7 @@ func anotherTrainer(t *testing.T, c trainer.Config, task trainer.Task, options .
 	return tr, &out
 }
 
-// weights returns all variables that a training leaves, except those of metrics and gradients.
+// weights returns all variables that a training run leaves, except those of metrics and gradients.
 func weights(t *testing.T, store *model.Store) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}

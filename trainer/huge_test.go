@@ -45,8 +45,8 @@ func TestHugeLimits(t *testing.T) {
 	}
 }
 
-// TestFactorsOfHugeTrainings: at any update of a training of any length, the factor is between 0
-// and 1.
+// TestFactorsOfHugeTrainings: at any update of a training run of any length, the factor is between
+// 0 and 1.
 func TestFactorsOfHugeTrainings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	number := func() int {

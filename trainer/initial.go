@@ -14,10 +14,10 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// InitFrom initializes the model with the weights of another training: those under the scopes, such
-// as "/body", or all if there are no scopes. path is a checkpoint (step-N), a folder of
+// InitFrom initializes the model with the weights of another training run: those under the scopes,
+// such as "/body", or all if there are no scopes. path is a checkpoint (step-N), a folder of
 // checkpoints, whose newest is read, or a .safetensors file, in which the variable "/body/weights"
-// is called "body/weights". A training that resumes takes the weights of its own checkpoint
+// is called "body/weights". A training run that resumes takes the weights of its own checkpoint
 // instead.
 //
 // New fails if there are no weights under a scope. The model must have the same variables under
@@ -31,8 +31,8 @@ func InitFrom(path string, scopes ...string) Option {
 }
 
 // InitFromTrainer is like InitFrom, but takes the current weights of another trainer of this
-// program. Use it for the second phase of a training: with another optimizer, other rates or other
-// frozen scopes.
+// program. Use it for the second phase of a training run: with another optimizer, other rates or
+// other frozen scopes.
 func InitFromTrainer(other *Trainer, scopes ...string) Option {
 	return func(t *Trainer) {
 		t.initial = append(t.initial, &initial{name: fmt.Sprintf("InitFromTrainer %s", other.config.Name), scopes: scopes, read: other.weights})
@@ -146,7 +146,7 @@ func (i *initial) check(s *checkpoint.Snapshot) error {
 			return err
 		}
 		if !slices.ContainsFunc(all, func(path string) bool { return under(path, scope) }) {
-			return fmt.Errorf("there are no weights under %q, but under %q", scope, topScopes(all))
+			return fmt.Errorf("there are no weights under %q, only under %q", scope, topScopes(all))
 		}
 	}
 	if len(all) == 0 {
@@ -155,7 +155,7 @@ func (i *initial) check(s *checkpoint.Snapshot) error {
 	return nil
 }
 
-// wants reports whether a weight is to be initialized.
+// wants reports whether a weight must be initialized.
 func (i *initial) wants(path string) bool {
 	return len(i.scopes) == 0 || slices.ContainsFunc(i.scopes, func(scope string) bool { return under(path, scope) })
 }

@@ -43,7 +43,7 @@ func trainToTheEnd(t *testing.T) {
 	writeGob(t, os.Getenv(outcomeFile), weights(t, tr.Store()))
 }
 
-// child starts a training in a separate process.
+// child starts a training run in a separate process.
 func child(t *testing.T, checkpoints, outcome string, pause time.Duration, out *bytes.Buffer) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHundredKills$", "-test.v")
@@ -55,7 +55,7 @@ func child(t *testing.T, checkpoints, outcome string, pause time.Duration, out *
 	return cmd
 }
 
-// TestHundredKills kills two trainings with SIGKILL at fifty random moments each, many of them
+// TestHundredKills kills two training runs with SIGKILL at fifty random moments each, many of them
 // while a checkpoint is being written. They lose at most the work since the last checkpoint, and
 // end with the same bits as an undisturbed one.
 func TestHundredKills(t *testing.T) {
@@ -84,7 +84,7 @@ func TestHundredKills(t *testing.T) {
 	}
 }
 
-// killAgainAndAgain returns the weights of a training that was killed this many times.
+// killAgainAndAgain returns the weights of a training run that was killed this many times.
 func killAgainAndAgain(t *testing.T, kills int, seed uint64) (disturbed string) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	disturbed = tempFile(t, "disturbed")

@@ -12,10 +12,10 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestRandomSequences tries random lives of a training: stopped, killed, ended by a callback, with
-// limits raised and lowered, on different numbers of ranks. After each start the newest checkpoint
-// has all weights, and is no older than before. At the end the training is where the limits say,
-// with the weights of an undisturbed one: bit for bit, if it always ran on one rank.
+// TestRandomSequences tries random lives of a training run: stopped, killed, ended by a callback,
+// with limits raised and lowered, on different numbers of ranks. After each start the newest
+// checkpoint has all weights, and is no older than before. At the end the training is where the
+// limits say, with the weights of an undisturbed one: bit for bit, if it always ran on one rank.
 func TestRandomSequences(t *testing.T) {
 	if os.Getenv(ordersFolder) != "" {
 		obey(t)
@@ -32,7 +32,7 @@ func TestRandomSequences(t *testing.T) {
 	}
 }
 
-// life is a simple model of a training: it knows how far the training must be.
+// life is a simple model of a training run: it knows how far the training must be.
 type life struct {
 	worlds *worlds
 	rng    *rand.Rand
@@ -133,7 +133,7 @@ func (l *life) start(t *testing.T) []outcome {
 	return all
 }
 
-// newest returns the step of the newest checkpoint, which has all weights. A training that is
+// newest returns the step of the newest checkpoint, which has all weights. A training run that is
 // killed early may have none.
 func (l *life) newest(t *testing.T, killed bool) int64 {
 	t.Helper()

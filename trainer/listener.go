@@ -24,7 +24,7 @@ type listener struct {
 	training    *stopper // Nil outside Fit.
 	unheeded    os.Signal
 	flushes     []func() error
-	lossy       bool               // A training writes no checkpoints: it would start over if the process were started again.
+	lossy       bool               // A training run writes no checkpoints: it would start over if the process were started again.
 	ignored     map[os.Signal]bool // By the program that started this one.
 	decided     chan struct{}      // Closed when the process survives a signal for which its loggers have finished.
 }

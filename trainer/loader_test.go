@@ -108,7 +108,7 @@ func testWorkersChangeNothing(t *testing.T) {
 	}
 }
 
-// loading is a training in TestWorkersChangeNothing.
+// loading is a training run in TestWorkersChangeNothing.
 type loading struct {
 	trainer.Config
 	examples int
@@ -119,7 +119,7 @@ type loadingResult struct {
 	metrics string
 }
 
-// never is no step at which a person stops a training.
+// never is not a step at which a person stops a training run.
 const never = -1
 
 // fit trains to the end. A person stops the training after a step, and it resumes.

@@ -12,7 +12,7 @@ import (
 )
 
 // openLoggers opens rank 0's loggers. It prints an error for each one that it can't open and leaves
-// it out: a logger never stops a training. It returns nil if there are no loggers.
+// it out: a logger never stops a training run. It returns nil if there are no loggers.
 func openLoggers(c Config, env environment) logger.Logger {
 	var all []logger.Logger
 	add := func(name string, l logger.Logger, err error) {
@@ -42,7 +42,8 @@ func (c Config) wantsLogger(name string, byDefault bool) bool {
 	return slices.Contains(c.Loggers, name)
 }
 
-// addFiles opens the loggers that write to the run directory, which several trainings may share.
+// addFiles opens the loggers that write to the run directory, which several training runs may
+// share.
 func addFiles(c Config, env environment, add func(string, logger.Logger, error)) {
 	run := env.Dir
 	training := logger.Training(c.Name)
@@ -66,7 +67,7 @@ func addFiles(c Config, env environment, add func(string, logger.Logger, error))
 	}
 }
 
-// openMLflow starts a run in MLflow. If an earlier start of this training has one, it continues
+// openMLflow starts a run in MLflow. If an earlier start of this training run has one, it continues
 // that run, unless the training starts over.
 func openMLflow(c Config, env environment) (logger.Logger, error) {
 	run, options := env.Dir, env.mlflow

@@ -13,8 +13,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestSweepNeedsNoMemory: a training that has ended, or failed, leaves no copy of its weights in
-// memory, even while the world is open.
+// TestSweepNeedsNoMemory: a training run that has ended, or failed, leaves no copy of its weights
+// in memory, even while the world is open.
 func TestSweepNeedsNoMemory(t *testing.T) {
 	const width = 1 << 14
 	wide := func(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -44,6 +44,6 @@ func TestSweepNeedsNoMemory(t *testing.T) {
 		fit(killAt(3))
 	}
 	if grown := inUse() - before; grown > 2*snapshot {
-		t.Errorf("four trainings leave %d MB in memory, a snapshot has %d MB", grown>>20, snapshot>>20)
+		t.Errorf("four training runs leave %d MB in memory, a snapshot has %d MB", grown>>20, snapshot>>20)
 	}
 }

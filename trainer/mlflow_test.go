@@ -12,7 +12,7 @@ import (
 	"gonbatch/logger"
 )
 
-// TestMLflowRunGoesOn: the starts of a job log to one MLflow run, also where its first start began
+// TestMLflowRunGoesOn: the starts of a job log to one MLflow run, even if its first start began
 // the training over; another job that begins it over has a run of its own.
 func TestMLflowRunGoesOn(t *testing.T) {
 	var created atomic.Int64

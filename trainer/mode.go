@@ -50,5 +50,5 @@ func modeOf(metric string) string {
 }
 
 func unknownMode(option, metric string) error {
-	return fmt.Errorf("%s.mode: the name %q does not say whether more of it is better: set the mode to max or min", option, metric)
+	return fmt.Errorf("%s.mode: the name %q doesn't show whether higher is better: set the mode to max or min", option, metric)
 }

@@ -24,7 +24,7 @@ func TestModes(t *testing.T) {
 			for option, c := range map[string]trainer.Config{"early_stopping": stopping, "checkpoint": best} {
 				tr, err := trainer.New(world(t), c, blobTask(plainNet))
 				if mode == "" {
-					if err == nil || !strings.Contains(err.Error(), option+`.mode: the name "`+name+`" does not say whether more of it is better: set the mode to max or min`) {
+					if err == nil || !strings.Contains(err.Error(), option+`.mode: the name "`+name+`" doesn't show whether higher is better: set the mode to max or min`) {
 						t.Errorf("%s of %q: got %v, want to be asked", option, name, err)
 					}
 					continue

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// checkMonitors refuses to monitor a metric that no validation of this training will compute.
+// checkMonitors refuses to monitor a metric that no validation of this training run will compute.
 func (t *Trainer) checkMonitors(validates bool) error {
 	c := t.config
 	if err := t.checkMonitor("early_stopping.monitor", c.EarlyStopping.Monitor, validates); err != nil {
@@ -40,8 +40,14 @@ func (t *Trainer) checkMonitor(option, metric string, validates bool) error {
 
 // validationMetrics returns the names of the metrics that a validation computes.
 func (t *Trainer) validationMetrics() (names []string) {
+	stages := []string{valStage}
+	for _, v := range t.further {
+		stages = append(stages, v.stage())
+	}
 	for _, m := range t.gomlx.EvalMetrics() {
-		names = append(names, metricName("val", m.Name(), ""))
+		for _, stage := range stages {
+			names = append(names, metricName(stage, m.Name(), ""))
+		}
 	}
 	slices.Sort(names)
 	return names

@@ -45,8 +45,8 @@ func TestMonitorsAreChecked(t *testing.T) {
 	}
 }
 
-// TestMonitorTheTraining: the training's own loss can end a training without a validation set, and
-// select its best checkpoint, at the end of epochs and between reports.
+// TestMonitorTheTraining: the training's own loss can end a training run without a validation set,
+// and select its best checkpoint, at the end of epochs and between reports.
 func TestMonitorTheTraining(t *testing.T) {
 	for name, interval := range map[string]int{"at the end of an epoch": 0, "every 2 updates": 2} {
 		t.Run(name, func(t *testing.T) {

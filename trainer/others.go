@@ -9,7 +9,7 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// others detects checkpoints that another process writes to this training's folder at the same
+// others detects checkpoints that another process writes to this training run's folder at the same
 // time: each process would resume the other's training and remove its checkpoints. Only rank 0 has
 // one.
 type others struct {
@@ -39,7 +39,7 @@ func (o *others) check(run string) error {
 		if err := json.Unmarshal(info.Progress[positionKey], &by); err != nil || by.Writer == o.self || run != "" && by.Run == run {
 			continue
 		}
-		return fmt.Errorf("%s was written by another process meanwhile (training %q of %s): two trainings save to one folder: give each its own (checkpoint.dir)",
+		return fmt.Errorf("%s was written by another process meanwhile (training %q of %s): two training runs save to one folder: give each its own (checkpoint.dir)",
 			info.Path, by.Name, describeRun(by.Run))
 	}
 	return nil

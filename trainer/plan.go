@@ -10,7 +10,7 @@ import (
 	"gonbatch/internal/plural"
 )
 
-// plan is the length of a training, as far as it is known in advance.
+// plan is the length of a training run, as far as it is known in advance.
 type plan struct {
 	dataset   string
 	examples  int // Of the dataset, even if an epoch leaves some out.

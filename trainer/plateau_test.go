@@ -53,8 +53,8 @@ func TestPlateauAgainstPyTorch(t *testing.T) {
 	}
 }
 
-// TestPlateau: the rate falls when the metric stops improving, also if the metric is the training's
-// own loss, and a training that is killed after any update has the same rates and weights.
+// TestPlateau: the rate falls when the metric stops improving, even if the metric is the training's
+// own loss, and a training run that is killed after any update has the same rates and weights.
 func TestPlateau(t *testing.T) {
 	for monitor, validation := range map[string]data.Dataset{"val/loss": ranktest.Blobs(40), "train/loss": nil} {
 		c := trainer.Config{

@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"gonbatch/checkpoint"
+	"gonbatch/distributed"
 )
 
-// position is where a training is and what it has seen: everything that is not a tensor and can't
-// be computed again. Each checkpoint has one.
+// position is where a training run is and what it has seen: everything that is not a tensor and
+// can't be computed again. Each checkpoint has one.
 type position struct {
 	Epoch int   `json:"epoch"` // The current one, from 0.
 	Batch int   `json:"batch"` // Batches of the epoch that are done.
@@ -43,12 +44,15 @@ type position struct {
 	PerUpdate int                `json:"per_update"` // Batches for an update.
 	Dataset   string             `json:"dataset"`
 	Examples  int                `json:"examples"` // Of the dataset.
-	Overfits  bool               `json:"overfits"` // The examples are in the dataset's order.
+	InOrder   bool               `json:"overfits"` // The examples are in the dataset's order.
 	Precision string             `json:"precision"`
 	Stopping  stopping           `json:"early_stopping"`
 	Plateau   plateau            `json:"plateau"`
 	Best      *checkpoint.Number `json:"best"`    // The best value of checkpoint.monitor.
 	BestOf    string             `json:"best_of"` // The goal for which it was best.
+
+	// Stream is where the training is in a stream: all ranks in a checkpoint, this rank in memory.
+	Stream *distributed.StreamPosition `json:"stream,omitempty"`
 
 	Callbacks map[string]json.RawMessage `json:"callbacks,omitempty"`
 }

@@ -37,15 +37,15 @@ func (r *rates) paths() (all []string) {
 	return all
 }
 
-// forget deletes the rates of an earlier training in the same store. GoMLX's optimizers would use
-// them instead of their own.
+// forget deletes the rates of an earlier training run in the same store. GoMLX's optimizers would
+// use them instead of their own.
 func (r *rates) forget() error {
 	for _, path := range r.paths() {
 		if r.store.GetVariable(path) == nil {
 			continue
 		}
 		if err := r.store.DeleteVariable(path); err != nil {
-			return fmt.Errorf("trainer: delete the learning rate of an earlier training, %s: %w", path, err)
+			return fmt.Errorf("trainer: delete the learning rate of an earlier training run, %s: %w", path, err)
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// inFolder returns the configuration of a training of one epoch with a folder of checkpoints.
+// inFolder returns the configuration of a training run of one epoch with a folder of checkpoints.
 func inFolder(dir string) trainer.Config {
 	return trainer.Config{BatchSize: 12, Seed: 1, MaxEpochs: 1, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
 }
@@ -40,7 +40,7 @@ func TestRefusedTwice(t *testing.T) {
 	c.MaxEpochs, c.Seed = 2, 2
 	tr, _ = newTrainer(t, c, blobTask(plainNet))
 	for range 2 {
-		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "seed 1, this one has 2") {
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "seed 1; this one has 2") {
 			t.Errorf("got %v, want to be refused", err)
 		}
 	}
@@ -112,8 +112,8 @@ func TestAccumulationChanges(t *testing.T) {
 	}
 }
 
-// TestStopAtFitStart: if a callback ends a training before there is a model, there is nothing to
-// save.
+// TestStopAtFitStart: if a callback ends a training run before there is a model, there is nothing
+// to save.
 func TestStopAtFitStart(t *testing.T) {
 	stop := trainer.Callback{Name: "stop", FitStart: func(e *trainer.Event) error { e.Stop("no need"); return nil }}
 	tr, out := newTrainer(t, inFolder(t.TempDir()), blobTask(plainNet), trainer.WithCallbacks(stop))

@@ -69,8 +69,8 @@ func (t *Trainer) resume() error {
 	return nil
 }
 
-// startOver moves the checkpoints of another training out of the way if this one must not resume
-// it.
+// startOver moves the checkpoints of another training run out of the way if this one must not
+// resume it.
 func (t *Trainer) startOver() error {
 	if t.saver == nil || !t.config.startsOver(t.env) {
 		return nil
@@ -82,7 +82,7 @@ func (t *Trainer) startOver() error {
 func (t *Trainer) setAside() error {
 	aside, err := t.saver.dir.SetAside()
 	if aside != "" {
-		t.printf("checkpoint.resume is \"never\": the checkpoints of an earlier training are now in %s\n", aside)
+		t.printf("checkpoint.resume is \"never\": the checkpoints of an earlier training run are now in %s\n", aside)
 	}
 	return err
 }
@@ -249,7 +249,7 @@ func (t *Trainer) takeUp(from origin) error {
 	return t.restoreCallbacks(from.At.Callbacks)
 }
 
-// restoreAll creates, after a training without a step, the store's variables that no graph has
+// restoreAll creates, after a training run without a step, the store's variables that no graph has
 // asked for.
 func (t *Trainer) restoreAll() error {
 	if t.snapshot == nil {

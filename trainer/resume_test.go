@@ -17,7 +17,7 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killAt ends a training abruptly after an update.
+// killAt ends a training run abruptly after an update.
 func killAt(step int64) trainer.Option {
 	return trainer.WithCallbacks(trainer.Callback{Name: "killer", BatchEnd: func(e *trainer.Event) error {
 		if e.Step == step {
@@ -37,8 +37,8 @@ func stopAt(step int64, cancel context.CancelFunc) trainer.Option {
 	}})
 }
 
-// resumeBody: a training that is killed, resumed, stopped, and resumed ends with the same bits as
-// an undisturbed one.
+// resumeBody: a training run that is killed, resumed, stopped, and resumed ends with the same bits
+// as an undisturbed one.
 func resumeBody(t *testing.T) {
 	c := trainer.Config{
 		MaxEpochs: 20, BatchSize: 12, AccumulateGradBatches: 2, Seed: 3, LogEvery: 4, GradientClipNorm: 1,
@@ -103,7 +103,7 @@ func TestResumeIsExact(t *testing.T) {
 	}
 }
 
-// otherWorldBody is a rank of TestOtherWorldSize: a training that is killed after the update of
+// otherWorldBody is a rank of TestOtherWorldSize: a training run that is killed after the update of
 // KILL, if that is set.
 func otherWorldBody(t *testing.T) {
 	c := trainer.Config{

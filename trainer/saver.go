@@ -138,13 +138,16 @@ func (r *run) wholePosition() (position, error) {
 		at.Since[i] = mean{checkpoint.Number(sums[2*i]), int(sums[2*i+1])}
 	}
 	at.BaseRates, at.Seed, at.BatchSize, at.Batches, at.PerUpdate = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches, r.plan.perUpdate
-	at.Dataset, at.Examples, at.Overfits, at.Precision = r.plan.dataset, r.plan.examples, r.config.OverfitBatches > 0, r.config.Precision
+	at.Dataset, at.Examples, at.InOrder, at.Precision = r.plan.dataset, r.plan.examples, r.config.inOrder(), r.config.Precision
 	at.Run, at.Name = r.env.RunName(), r.config.Name
 	if r.saver.others != nil {
 		at.Writer = r.saver.others.self
 	}
 	at.Metrics = checkpoint.Metrics(maps.Clone(r.metrics))
 	var err error
+	if at.Stream, err = r.wholeStream(at.Stream); err != nil {
+		return at, err
+	}
 	at.Callbacks, err = r.callbackStates()
 	return at, err
 }
@@ -152,7 +155,7 @@ func (r *run) wholePosition() (position, error) {
 // hand passes a snapshot to the writer, on rank 0.
 func (r *run) hand(at position, ranks [][]byte) error {
 	if r.env.Superseded() {
-		return errors.New("the run has been started again, because this node was lost to its scheduler: the checkpoints are the new start's now")
+		return errors.New("the scheduler lost this node and started the run again: the checkpoints now belong to the new start")
 	}
 	if err := r.saver.others.check(at.Run); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 // Schedule is a learning-rate schedule. Factor returns the factor by which to multiply the
 // optimizer's own rate for update step, counted from 0, of total updates. total is 0 if the
 // training has no limit in updates or epochs. Factor must be a pure function, because a training
-// that resumes calls it again.
+// run that resumes calls it again.
 type Schedule interface {
 	Factor(step, total int) float64
 }

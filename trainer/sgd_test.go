@@ -68,7 +68,7 @@ func published(o trainer.SGD, updates int, targets [][]float64, clip float64, ra
 	return weights
 }
 
-// meanOf returns the mean of all images, as a training sees them in an epoch.
+// meanOf returns the mean of all images, as a training run sees them in an epoch.
 func meanOf(t *testing.T, ds data.Dataset, epoch int) []float64 {
 	t.Helper()
 	indices := make([]int, ds.Len())

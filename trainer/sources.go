@@ -17,11 +17,11 @@ import (
 	"gonbatch/internal/yamldoc"
 )
 
-// EnvPrefix is the prefix of environment variables that configure a training, such as
+// EnvPrefix is the prefix of environment variables that configure a training run, such as
 // TRAINER_MAX_EPOCHS and TRAINER_CHECKPOINT_KEEP.
 const EnvPrefix = "TRAINER_"
 
-// sources are the places besides the program's text that configure a training.
+// sources are the places besides the program's text that configure a training run.
 type sources struct {
 	file  string
 	given map[string]string // Values of flags, by field.
@@ -44,7 +44,7 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 		if !f.value.IsZero() {
 			help += fmt.Sprintf(" (here: %s)", text(f.value))
 		}
-		if f.value.Kind() == reflect.Bool {
+		if kind := f.value.Type(); kind.Kind() == reflect.Bool || kind == reflect.TypeFor[*bool]() {
 			flags.BoolFunc(name, help, func(value string) error { return s.record(c, name, value) })
 			continue
 		}
@@ -74,6 +74,11 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 		file = getenv(EnvPrefix + "CONFIG")
 	}
 	given := map[string]bool{}
+	for _, own := range []**bool{&c.Shuffle, &c.DropLast} {
+		if *own != nil {
+			*own = new(**own) // A file must not change the caller's.
+		}
+	}
 	if file != "" {
 		if err := c.readFile(file, given); err != nil {
 			return c, err
@@ -210,6 +215,12 @@ func set(v reflect.Value, value string) error {
 			return fmt.Errorf("it is neither true nor false")
 		}
 		*target = b
+	case **bool: // A bool that is true by default.
+		b, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf("it is neither true nor false")
+		}
+		*target = &b
 	default:
 		return fmt.Errorf("a field of type %s can't be set from text", v.Type())
 	}
@@ -228,6 +239,9 @@ func split(list string) []string {
 
 // text formats a value so that set can parse it.
 func text(v reflect.Value) string {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
 	if v.Kind() == reflect.Slice {
 		return strings.ReplaceAll(strings.Trim(fmt.Sprint(v.Interface()), "[]"), " ", ",")
 	}

@@ -11,8 +11,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestLostStartWritesNothing: a training that its scheduler has lost, and started again elsewhere,
-// writes no checkpoints.
+// TestLostStartWritesNothing: a training run that its scheduler has lost, and started again
+// elsewhere, writes no checkpoints.
 func TestLostStartWritesNothing(t *testing.T) {
 	run, err := rundir.Create(t.TempDir(), "x", time.Now())
 	if err != nil {
@@ -36,8 +36,8 @@ func TestLostStartWritesNothing(t *testing.T) {
 	tr, _ := newTrainer(t, trainer.Config{
 		MaxEpochs: 2, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: folder, EverySteps: 8}, Loggers: []string{"none"},
 	}, blobTask(plainNet), trainer.WithCallbacks(startAgain))
-	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "the run has been started again") {
-		t.Errorf("error %v, want that the run has been started again", err)
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "started the run again") {
+		t.Errorf("error %v, want that the scheduler started the run again", err)
 	}
 	saved, err := checkpoint.List(folder)
 	for deadline := time.Now().Add(5 * time.Minute); err == nil && len(saved) == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {

@@ -115,7 +115,7 @@ func (o Objective) check(all int) error {
 	case o.Optimizer == nil:
 		return fmt.Errorf("the objective %q has no optimizer", o.Name)
 	case all > 1 && o.Name == "":
-		return fmt.Errorf("an objective without a name: it is needed for its metric")
+		return fmt.Errorf("an objective has no name: its metric needs one")
 	case len(o.Scope) == 0 || o.Scope[0] != '/' || path.Clean(o.Scope) != o.Scope:
 		return fmt.Errorf("the objective %q has the scope %q: it must be a path such as \"/generator\"", o.Name, o.Scope)
 	}
@@ -137,7 +137,7 @@ func (o Objective) apart(other Objective) error {
 	case inner.Scope == outer.Scope:
 		return fmt.Errorf("two objectives have the scope %q: each variable can have one optimizer only", o.Scope)
 	case strings.HasPrefix(inner.Scope, strings.TrimSuffix(outer.Scope, "/")+"/"):
-		return fmt.Errorf("the scope %q of the objective %q lies in %q of %q: each variable can have one optimizer only, so give each model a scope beside the others",
+		return fmt.Errorf("the scope %q of the objective %q lies in %q of %q: each variable can have one optimizer only, so give each model a scope outside the others",
 			inner.Scope, inner.Name, outer.Scope, outer.Name)
 	}
 	return nil
@@ -174,6 +174,19 @@ func (t Task) checkMetricNames() error {
 	return nil
 }
 
+// lossOf builds the loss. Most losses panic if there are no labels, but don't say so.
+func (t Task) lossOf(labels, predictions []*graph.Node) *graph.Node {
+	defer func() {
+		if len(labels) > 0 {
+			return
+		}
+		if failure := recover(); failure != nil {
+			panic(fmt.Errorf("the loss failed, and the dataset has no labels: give it labels, or use a loss without them: %v", failure))
+		}
+	}()
+	return t.loss(labels, predictions)
+}
+
 // gomlx builds GoMLX's trainer for the task, with the stepper as its optimizer.
 func (t Task) gomlx(s *stepper) *train.Trainer {
 	modelFn := func(scope *model.Scope, _ any, inputs []*graph.Node) []*graph.Node {
@@ -188,7 +201,7 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 		var total *graph.Node
 		if t.step == nil {
 			copy(labels, labelsFor(predictions, labels)) // In place: GoMLX passes the same slice to the metrics.
-			total = t.loss(labels, predictions)
+			total = t.lossOf(labels, predictions)
 			addLossesAs(total.DType(), total.Graph())
 		} else {
 			copy(labels, s.precision.inputs(labels))

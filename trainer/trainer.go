@@ -31,6 +31,7 @@ type Trainer struct {
 	gomlx     *train.Trainer
 	predicts  *model.Exec // Nil before the first prediction.
 	callbacks []Callback
+	further   []validationSet
 	frozen    []string
 	scales    []scale
 	logger    logger.Logger // Nil on all ranks but 0, and if nothing is logged.
@@ -67,7 +68,7 @@ type Option func(*Trainer)
 
 // WithStore makes the trainer use a store of variables with its own hyper-parameters. The trainer
 // sets the seed in the store. The optimizers' learning rates are the task's, even if the store has
-// those of an earlier training.
+// those of an earlier training run.
 func WithStore(store *model.Store) Option { return func(t *Trainer) { t.store = store } }
 
 // WithCallbacks adds callbacks. They are called in this order.
@@ -85,7 +86,7 @@ func WithLogger(l logger.Logger) Option { return func(t *Trainer) { t.logger = l
 // WithOutput makes rank 0 show its progress on out instead of standard output.
 func WithOutput(out io.Writer) Option { return func(t *Trainer) { t.out = out } }
 
-// New prepares a training. Flags, the environment and a file may change the configuration (see
+// New prepares a training run. Flags, the environment and a file may change the configuration (see
 // [Config.AddFlags]).
 func New(world *distributed.World, config Config, task Task, options ...Option) (*Trainer, error) {
 	env := readEnvironment(os.Getenv)
@@ -109,7 +110,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	for _, option := range options {
 		option(t)
 	}
-	if err := errors.Join(checkCallbacks(t.callbacks), t.checkScopes()); err != nil {
+	if err := errors.Join(checkCallbacks(t.callbacks), t.checkScopes(), checkValidations(t.further)); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	return t, t.open()
@@ -122,12 +123,13 @@ func (t *Trainer) open() error {
 	if err := t.rates.forget(); err != nil {
 		return err
 	}
-	if err := t.store.DeleteVariablesInScope(averageScope); err != nil { // Of an earlier training.
+	if err := t.store.DeleteVariablesInScope(averageScope); err != nil { // Of an earlier training run.
 		return fmt.Errorf("trainer: delete %s: %w", averageScope, err)
 	}
 	t.randoms = &randoms{store: t.store}
 	// XLA's results differ in some bits if the order of a program's variables differs. A checkpoint
-	// brings these two variables before the model is built, so they come first in every training.
+	// brings these two variables before the model is built, so they come first in every training
+	// run.
 	if err := t.randoms.seed(t.config.Seed); err != nil {
 		return fmt.Errorf("trainer: seed %d: %w", t.config.Seed, err)
 	}
@@ -157,7 +159,7 @@ func (t *Trainer) open() error {
 	return nil
 }
 
-// anyShapes removes GoMLX's limit of 32 shapes for a program, which would end a training at the
+// anyShapes removes GoMLX's limit of 32 shapes for a program, which would end a training run at the
 // 33rd size of a last batch.
 const anyShapes = -1
 
@@ -210,7 +212,7 @@ func (t *Trainer) printf(format string, args ...any) {
 	}
 }
 
-// names gives the trainings of a program their default names.
+// names gives the training runs of a program their default names.
 var names = &namer{used: map[string]int{}}
 
 type namer struct {

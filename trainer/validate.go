@@ -58,7 +58,7 @@ func (r *run) validated() (Metrics, error) {
 		return values, err
 	}
 	r.display.pause("validation")
-	computed, err := r.evaluate(r.stop.ctx, "val", r.validation)
+	computed, err := r.validateAll()
 	if errors.Is(err, context.Canceled) {
 		cause, _, _, voteErr := r.stop.vote(false, 0)
 		if r.stopped = cause; cause > timeIsUp || voteErr != nil {
@@ -74,6 +74,23 @@ func (r *run) validated() (Metrics, error) {
 	}
 	maps.Copy(values, computed)
 	return values, nil
+}
+
+// validateAll computes the metrics over all validation sets, and logs them.
+func (r *run) validateAll() (Metrics, error) {
+	all, err := r.measure(r.stop.ctx, valStage, r.validation)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range r.further {
+		more, err := r.measure(r.stop.ctx, v.stage(), v.data)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, more)
+	}
+	r.keep(all)
+	return all, r.log(all)
 }
 
 // noteBest makes a checkpoint due if this validation is the best so far.

@@ -18,13 +18,13 @@ import (
 	"gonbatch/trainer"
 )
 
-// validations records the updates after which a training validates, also after restarts.
+// validations records the updates after which a training run validates, including after restarts.
 func validations(seen *[]int64) trainer.Callback {
 	return trainer.Callback{Name: "validations", ValidationEnd: func(e *trainer.Event) error { *seen = append(*seen, e.Step); return nil }}
 }
 
-// TestValidationsOfARestart: a training that is killed after any update validates as often as an
-// undisturbed one, and its patience ends at the same update.
+// TestValidationsOfARestart: a training run that is killed after any update validates as often as
+// an undisturbed one, and its patience ends at the same update.
 func TestValidationsOfARestart(t *testing.T) {
 	for name, interval := range map[string]int{"at the end of an epoch": 0, "every 5 updates": 5} {
 		t.Run(name, func(t *testing.T) {
@@ -153,8 +153,8 @@ func TestBeforeFit(t *testing.T) {
 		t.Errorf("step %d, want 60: Fit resumes after a Test: %v", tr.Step(), err)
 	}
 	tr, _ = newTrainer(t, c, blobTask(smallNet))
-	if _, err := tr.Test(t.Context(), ranktest.Blobs(103)); err == nil || !strings.Contains(err.Error(), "is of another model") {
-		t.Errorf("got %v, want that the checkpoint is of another model", err)
+	if _, err := tr.Test(t.Context(), ranktest.Blobs(103)); err == nil || !strings.Contains(err.Error(), "belongs to a different model") {
+		t.Errorf("got %v, want that the checkpoint belongs to a different model", err)
 	}
 	tr, _ = newTrainer(t, c, blobTask(plainNet))
 	err = tr.Predict(t.Context(), ranktest.Blobs(3), func([]int, []*tensors.Tensor) error { return nil })

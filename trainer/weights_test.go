@@ -14,7 +14,7 @@ import (
 )
 
 // TestWeightsAreTheModel: optimizer state is not in the file of the weights, wherever the
-// optimizers keep it, and a training resumes with it.
+// optimizers keep it, and a training run resumes with it.
 func TestWeightsAreTheModel(t *testing.T) {
 	task := func() trainer.Task {
 		return trainer.Adversarial(pullApart,

@@ -24,11 +24,11 @@ import (
 	"gonbatch/trainer"
 )
 
-// The randomized tests start many trainings on worlds of several sizes. Starting processes for each
-// of them would take most of the time, so the ranks of a world stay alive, and take one order after
-// the other from a folder, as files.
+// The randomized tests start many training runs on worlds of several sizes. Starting processes for
+// each of them would take most of the time, so the ranks of a world stay alive, and take one order
+// after the other from a folder, as files.
 
-// order is one start of a training, or one evaluation, on the world of a size.
+// order is one start of a training run, or one evaluation, on the world of a size.
 type order struct {
 	Ranks      int
 	Config     trainer.Config

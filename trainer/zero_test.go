@@ -57,7 +57,7 @@ func TestZeroIsNotTheDefault(t *testing.T) {
 		{trainer.Config{}, "eval_batch_size", "it must be at least 1", func(c trainer.Config) bool { return c.EvalBatchSize == 0 }},
 		{trainer.Config{}, "accumulate_grad_batches", "it must be at least 1", func(c trainer.Config) bool { return c.AccumulateGradBatches == 0 }},
 		{trainer.Config{}, "checkpoint.keep", "it must be at least 1", func(c trainer.Config) bool { return c.Checkpoint.Keep == 0 }},
-		{trainer.Config{}, "max_epochs", "max_epochs: 0 means no limit", func(c trainer.Config) bool { return c.MaxEpochs == 0 }},
+		{trainer.Config{}, "max_epochs", "max_epochs is 0 (no limit)", func(c trainer.Config) bool { return c.MaxEpochs == 0 }},
 		{trainer.Config{MaxSteps: 9}, "max_epochs", "", func(c trainer.Config) bool { return c.MaxEpochs == 0 }},
 		{trainer.Config{}, "log_every", "", func(c trainer.Config) bool { return c.LogEvery == 0 }},
 		{trainer.Config{EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "val/loss"}}, "early_stopping.patience", "", func(c trainer.Config) bool { return c.EarlyStopping.Patience == 0 }},
@@ -87,7 +87,7 @@ func TestZeroIsNotTheDefault(t *testing.T) {
 	}
 }
 
-// TestEmptyIsNotTheDefault is the same for texts and lists.
+// TestEmptyIsNotTheDefault is the same for strings and lists.
 func TestEmptyIsNotTheDefault(t *testing.T) {
 	for name, want := range map[string]string{
 		"precision": `precision: "": it must be`, "strategy": `strategy: "": it must be`, "checkpoint.resume": `checkpoint.resume: "": it must be`,

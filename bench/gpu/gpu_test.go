@@ -15,7 +15,7 @@ import (
 	"gonbatch/submit/report"
 )
 
-// gpuCheck is the script, on a machine with so many GPUs, as far as /dev goes.
+// gpuCheck is the script, on a machine whose /dev has this many GPUs.
 func gpuCheck(t *testing.T, gpus int, args ...string) (string, error) {
 	t.Helper()
 	script, err := filepath.Abs("../../scripts/gpu-check.sh")

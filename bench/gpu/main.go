@@ -1,6 +1,6 @@
 // Command gpu checks on a machine with GPUs what can't be checked without: XLA's clients with our
-// key-value store, all-reduces between all GPUs, the time of a training step beside PyTorch's and
-// JAX's, the forecast of a step's memory beside its real peak, and the compile cache. It prints a
+// key-value store, all-reduces between all GPUs, the time of a training step next to PyTorch's and
+// JAX's, the forecast of a step's memory next to its real peak, and the compile cache. It prints a
 // table, and fails if a check has failed. scripts/gpu-check.sh starts it.
 //
 // What isn't there is skipped, with the reason: more GPUs than one, PyTorch, JAX, figures of the

@@ -117,7 +117,8 @@ func mock(ctx context.Context) error {
 	return nil
 }
 
-// start runs a program as so many ranks, each on a GPU of its own, and returns what rank 0 prints.
+// start runs a program as this many ranks, each on a GPU of its own, and returns what rank 0
+// prints.
 func (b *bench) start(ctx context.Context, size int, program string, args ...string) (string, error) {
 	master, err := freeAddress()
 	if err != nil {
@@ -150,7 +151,7 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "; ")
 }
 
-// short is a text for a table.
+// short is a string for a table.
 func short(text string) string {
 	const most = 200
 	if runes := []rune(text); len(runes) > most {

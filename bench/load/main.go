@@ -2,7 +2,7 @@
 //
 //	{"images_per_second": 1650, "ms_per_step": 38.8}
 //
-// With -what step it takes training steps of a network beside a dataset that waits for a while in
+// With -what step it takes training steps of a network with a dataset that waits for a while in
 // each batch, as one does that reads from a slow disk; with -what jpeg it loads a folder of JPEGs
 // and trains nothing. Its peer is bench/peers/dataloader.py.
 package main

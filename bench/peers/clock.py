@@ -1,4 +1,4 @@
-"""Time the steps of a training as bench/step does: median times, the first step, and the memory."""
+"""Time training steps as bench/step does: median times, the first step, and the memory."""
 
 import resource
 import statistics
@@ -15,7 +15,7 @@ class Clock:
         self.cpu.append(time.process_time())
 
     def figures(self, inputs, warm_up):
-        """Return the figures of the steps after the warm-up, each with the given number of inputs."""
+        """Return the figures of the steps after the warm-up, each with as many inputs."""
         median = lambda times: 1e3 * statistics.median(b - a for a, b in zip(times[warm_up - 1:], times[warm_up:]))
         milliseconds = median(self.ends)
         return {

@@ -1,5 +1,5 @@
-"""What bench/load measures, with PyTorch's DataLoader: steps beside a dataset that waits, or the loading of a folder of JPEGs
-by Pillow. It prints one JSON line."""
+"""What bench/load measures, with PyTorch's DataLoader: steps with a dataset that waits, or the
+loading of a folder of JPEGs by Pillow. It prints one JSON line."""
 
 import argparse
 import json

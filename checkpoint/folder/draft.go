@@ -69,7 +69,7 @@ func (d *Draft) checkTarget() error {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && ours(d.Target()) {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("checkpoint: %s is in the way, and has no %s: move it away", d.Target(), manifestName), err)
+	return errors.Join(fmt.Errorf("checkpoint: %s already exists but has no %s, so it isn't a checkpoint: move it", d.Target(), manifestName), err)
 }
 
 // ours reports whether a folder, or the target of a link, is or was a checkpoint of this package.
@@ -173,7 +173,7 @@ func (d *Draft) Discard() error {
 func (d *Draft) explain(file string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		err = fmt.Errorf("%w: make room, or keep fewer checkpoints; those before this one are whole", err)
+		err = fmt.Errorf("%w: make room, or keep fewer checkpoints; earlier ones are intact", err)
 	case errors.Is(err, fs.ErrNotExist):
 		err = fmt.Errorf("%w: is another process saving to %s?", err, d.root)
 	}

@@ -115,7 +115,7 @@ func decodeManifest(path string, text []byte) (Manifest, error) {
 		return m, fmt.Errorf("%s: %w: %w", manifestName, errDamaged, err)
 	}
 	if !bytes.Equal(e.text(), text) || e.sum() != e.SHA256 {
-		return m, fmt.Errorf("%s: %w: its checksum is another", manifestName, errDamaged)
+		return m, fmt.Errorf("%s: %w: its checksum doesn't match", manifestName, errDamaged)
 	}
 	if e.Version > Version {
 		return m, &NewerError{Path: path, Version: e.Version}

@@ -28,7 +28,7 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*float64)(n))
 }
 
-// Metrics maps names to numbers. They may be infinite or NaN, as a loss is when a training
+// Metrics maps names to numbers. They may be infinite or NaN, as a loss is when a training run
 // diverges.
 type Metrics map[string]float64
 

@@ -99,7 +99,7 @@ func (h *Header) parseMetadata(d *json.Decoder) error {
 		}
 		value, ok := token.(string)
 		if _, twice := h.Metadata[name]; !ok || twice {
-			return fmt.Errorf("%s: %q has to be text, once", metadataKey, name)
+			return fmt.Errorf("%s: %q must be a string, and occur once", metadataKey, name)
 		}
 		h.Metadata[name] = value
 		return nil
@@ -146,7 +146,7 @@ func decode(d *json.Decoder, target any) error {
 // object reads an object, and calls read to read the value of each name.
 func object(d *json.Decoder, read func(name string) error) error {
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
-		return errors.Join(fmt.Errorf("%v where an object is due", token), err)
+		return errors.Join(fmt.Errorf("got %v, want an object", token), err)
 	}
 	for d.More() {
 		token, err := d.Token()

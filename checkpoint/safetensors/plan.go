@@ -104,7 +104,7 @@ func (p *Plan) encode(metadata map[string]string) error {
 	p.header = b.Bytes()
 	n := len(p.header) - 8
 	if n > maxHeader {
-		return fmt.Errorf("the header has %d bytes, more than the %d that readers take: use fewer or shorter names", n, maxHeader)
+		return fmt.Errorf("the header has %d bytes, more than the %d that readers accept: use fewer or shorter names", n, maxHeader)
 	}
 	binary.LittleEndian.PutUint64(p.header, uint64(n))
 	return nil

@@ -53,10 +53,10 @@ func TestReadHeader(t *testing.T) {
 		{name: "another size", header: `{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, data: 4, err: "which has 8"},
 		{name: "data missing", header: `{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, data: 3, err: "truncated"},
 		{name: "data left over", header: `{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, data: 5, err: "or has more"},
-		{name: "metadata that isn't text", header: `{"__metadata__":{"k":1}}`, err: "has to be text"},
+		{name: "metadata that isn't text", header: `{"__metadata__":{"k":1}}`, err: "must be a string"},
 		{name: "not UTF-8", header: "{\"\xff\":{}}", err: "UTF-8"},
 		{name: "half a character", header: `{"\ud83d":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, data: 1, err: "UTF-8"},
-		{name: "no name", header: `{"":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, data: 1, err: "without a name"},
+		{name: "no name", header: `{"":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, data: 1, err: "has no name"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestPlanRefuses(t *testing.T) {
 		metadata  map[string]string
 	}{
 		{name: "two of a name", tensors: []safetensors.Tensor{one("a", safetensors.U8), one("a", safetensors.F64)}, err: `named "a"`},
-		{name: "the reserved name", tensors: []safetensors.Tensor{one("__metadata__", safetensors.U8)}, err: "keeps this name"},
+		{name: "the reserved name", tensors: []safetensors.Tensor{one("__metadata__", safetensors.U8)}, err: "reserves this name"},
 		{name: "no type", tensors: []safetensors.Tensor{one("a", "")}, err: "unknown type"},
 		{name: "not UTF-8", tensors: []safetensors.Tensor{one("\xff", safetensors.U8)}, err: "UTF-8"},
 		{name: "too large together", err: "too large",

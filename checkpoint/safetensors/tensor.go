@@ -44,10 +44,10 @@ func (t Tensor) ByteSize() (int64, error) {
 func checkName(name string) error {
 	switch {
 	case name == metadataKey:
-		return fmt.Errorf("tensor %q: the format keeps this name for itself: rename it", name)
+		return fmt.Errorf("tensor %q: the format reserves this name: rename it", name)
 	case name == "":
-		return errors.New("a tensor without a name")
-	case !utf8.ValidString(name), strings.ContainsRune(name, utf8.RuneError): // JSON has this rune in place of bytes that aren't UTF-8.
+		return errors.New("a tensor has no name")
+	case !utf8.ValidString(name), strings.ContainsRune(name, utf8.RuneError): // JSON has this rune instead of bytes that aren't UTF-8.
 		return fmt.Errorf("tensor %q: the name isn't UTF-8", name)
 	}
 	return nil

@@ -61,7 +61,7 @@ func flagError(err error) error {
 	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "gpus" {
-		return submit.Usagef("%w: give the GPUs of each node by --gpus-per-node; the job has one rank for each, on all of its --nodes", err)
+		return submit.Usagef("%w: request the GPUs of each node with --gpus-per-node; the job has one rank for each, on all of its --nodes", err)
 	}
 	if errors.As(err, &unknown) {
 		return submit.Usagef("%w (see submit --help; flags of the notebook's programs come after --)", err)

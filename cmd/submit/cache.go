@@ -9,24 +9,23 @@ import (
 	"gonbatch/submit/report"
 )
 
-const cacheLong = `cache shows the XLA programs that are kept compiled, so that the next cell, the other ranks and a
-restart load them. They are in your cache folder, or in the one that ` + rundir.EnvCompileCache + `
-names; its value off turns the cache off. The cache stays near 2 GiB by itself: it drops the
-programs that were not used for the longest time.
+const cacheLong = `cache shows the compiled XLA programs that the next cell, the other ranks and a restart load
+instead of compiling them again. They are in your cache folder, or in the folder that
+` + rundir.EnvCompileCache + ` names; the value off turns the cache off. The cache keeps itself near
+2 GiB: it drops the programs that have gone unused the longest.
 
-Programs can be removed at any time, also while jobs run. They are compiled again when they are
-needed.`
+You can remove programs at any time, even while jobs run. They are compiled again when needed.`
 
 func newCacheCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "cache", Short: "Show the compiled XLA programs that are kept, or remove them", Long: cacheLong,
+		Use: "cache", Short: "Show or clear the cache of compiled XLA programs", Long: cacheLong,
 		Example: `  submit cache
   submit cache --prune
   submit cache --prune --unused 168h`,
 		Args: cobra.NoArgs,
 	}
 	prune := cmd.Flags().Bool("prune", false, "remove the programs")
-	unused := cmd.Flags().Duration("unused", 0, "with --prune: only those that were not used for this time")
+	unused := cmd.Flags().Duration("unused", 0, "with --prune: remove only programs unused for this long")
 	return reporting(a, cmd, func(*cobra.Command, []string) (report.Report, error) {
 		if *unused != 0 && !*prune {
 			return nil, submit.Usagef("--unused=%s: it works only together with --prune", *unused)

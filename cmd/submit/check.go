@@ -21,15 +21,16 @@ const checkLong = `check exports and compiles a notebook without submitting it. 
 run, the findings of go vet, and anything in the notebook that may surprise you in a job. It
 succeeds if submit would accept the notebook.
 
-With --target it also says what the training step would take on GPUs, before anything is queued:
-memory, operations, the bytes that the ranks reduce, and how long it must take at least. No GPU is
+With --target, it also shows what the training step would take on GPUs, before anything is queued:
+memory, operations, the bytes that the ranks reduce, and a lower bound for its time. No GPU is
 needed. The cell that trains runs on this machine up to its first training step, as rank 0 of the
 world that you give, and XLA compiles that step for the GPU (the first time, its compiler of 257 MB
-is downloaded). A step that does not fit is refused, with the largest batch size that does.
+is downloaded). If the step does not fit, the check fails and names the largest batch size that
+does.
 
-The first training step is the first program that averages gradients: by package trainer, or by
-World.Optimizer. A notebook that trains without them would train to its end here, so its program is
-ended after --plain-steps of its own steps, or when --timeout has passed.`
+The first training step is the first program that averages gradients, with package trainer or
+World.Optimizer. A notebook that trains without them would train to the end here, so its program is
+ended after --plain-steps of its own steps, or after --timeout.`
 
 // checkOptions are the options of a check, from the command line, and for a forecast from the
 // environment and the configuration files too.
@@ -79,8 +80,8 @@ func (o *checkOptions) addFlags(fs *pflag.FlagSet) {
 	fs.Var(&o.Job.GPUs, "gpus-per-node", "with --target: GPUs on each node")
 	fs.StringArrayVar(&o.Env, "env", nil, "with --target: set environment variable NAME=VALUE for the program; repeatable")
 	o.TimeFlag = "timeout"
-	fs.DurationVar(&o.Time, o.TimeFlag, patience, "with --target: end a program that has not come to its first training step by then; 0 for never")
-	fs.IntVar(&o.PlainSteps, "plain-steps", estimate.PlainSteps, "with --target: end a program that has made so many training steps without averaging gradients; 0 for never")
+	fs.DurationVar(&o.Time, o.TimeFlag, patience, "with --target: end a program that has not reached its first training step by then; 0 for never")
+	fs.IntVar(&o.PlainSteps, "plain-steps", estimate.PlainSteps, "with --target: end a program that has taken this many training steps without averaging gradients; 0 for never")
 	config.Mark(fs, forForecast, "nodes", "gpus-per-node", "env", o.TimeFlag, "plain-steps")
 	fs.SetNormalizeFunc(sbatchName)
 }

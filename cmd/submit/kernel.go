@@ -45,7 +45,7 @@ func newKernelUninstallCommand(a *app) *cobra.Command {
 	var place kernelPlace
 	cmd := &cobra.Command{
 		Use: "uninstall", Short: "Remove the kernel and its programs", Args: cobra.NoArgs,
-		Long: `uninstall removes the kernelspec and everything that install put beside it. It keeps what submit
+		Long: `uninstall removes the kernelspec and everything that install put next to it. It keeps what submit
 uses too, in your cache (gonbatch's source, XLA's plugin, Go modules), and the history of cells, in
 your state folder.`,
 	}

@@ -12,7 +12,7 @@ func newKernelInstallCommand(a *app) *cobra.Command {
 	setup := kernel.Setup{Environ: a.Environ, Progress: a.Err}
 	cmd := &cobra.Command{
 		Use: "install", Short: "Install the kernel for Jupyter with everything it needs", Args: cobra.NoArgs,
-		Long: `install writes Jupyter's kernelspec and installs GoNB, goimports and gopls beside it, each at a
+		Long: `install writes Jupyter's kernelspec and installs GoNB, goimports and gopls next to it, each at a
 pinned version. It fetches XLA's plugin for CPUs, then, in the background, fetches and compiles the
 Go modules that notebooks import, so that the first cell that imports GoMLX is as fast as the others
 and needs no network. To repair an installation, install again.`,

@@ -44,7 +44,7 @@ func (w *world) step() {
 			all.Wait()
 		}},
 		{"sbatch by hand", func() {
-			defer w.lock()() // Otherwise it might be queued beside the children of a killed command.
+			defer w.lock()() // Otherwise it might be queued alongside the children of a killed command.
 			for _, state := range w.jobs() {
 				if state == "PENDING" || state == "RUNNING" || state == "COMPLETING" {
 					return // The batch script itself prevents a second job.

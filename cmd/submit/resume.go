@@ -11,10 +11,10 @@ import (
 	"gonbatch/submit/run"
 )
 
-const resumeLong = `resume starts a run again that was stopped, failed, was cancelled or was lost. It runs the programs
-in the run directory, on SLURM or on this machine as before. Cells that have succeeded are skipped,
-and a training resumes from its newest checkpoint. Options replace those that the run was submitted
-with.
+const resumeLong = `resume starts a run again after it was stopped, cancelled or lost, or has failed. It
+runs the programs in the run directory, on SLURM or on this machine as before. Cells that have
+succeeded are skipped, and training resumes from its newest checkpoint. Options replace those with
+which the run was submitted.
 
 ` + aboutRun
 

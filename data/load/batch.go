@@ -17,12 +17,21 @@ func Batch(ds data.Dataset, indices []int) (inputs, labels []*tensors.Tensor, er
 	return load(ds.Name(), indices, ds.Batch)
 }
 
-// EpochBatch returns examples of a dataset in an epoch of a training, as data.EpochBatch does. If
-// the dataset fails or panics, the error is an *Error.
+// EpochBatch returns examples of a dataset in an epoch of a training run, as data.EpochBatch does.
+// If the dataset fails or panics, the error is an *Error.
 func EpochBatch(ds data.Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	return load(ds.Name(), indices, func(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 		return data.EpochBatch(ds, epoch, indices)
 	})
+}
+
+// Examples decodes examples of a stream, as s.Batch does.
+func Examples(s data.Stream, examples []any) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, labels, err = guarded(func([]int) (inputs, labels []*tensors.Tensor, err error) { return s.Batch(examples) }, make([]int, len(examples)))
+	if err != nil {
+		return nil, nil, fmt.Errorf("decode %s of the stream %s: %w", plural.Of(len(examples), "example"), s.Name(), err)
+	}
+	return inputs, labels, nil
 }
 
 type batchFunc = func(indices []int) (inputs, labels []*tensors.Tensor, err error)

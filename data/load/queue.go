@@ -109,7 +109,7 @@ func Range[T any](begin, end, size int, o Options[T], build func(indices []int) 
 	}
 }
 
-// Close waits for the values that are being built, and drops all that were not used.
+// Close waits for the values that are being built, and drops those that were not used.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	q.stopped = true

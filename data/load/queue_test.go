@@ -70,7 +70,7 @@ func (f *factory) take() {
 }
 
 // TestQueueAgainstLoop: whatever the workers, the times and the end, a queue yields what a loop
-// does, is never further ahead than it may be, and drops exactly what it has built in vain.
+// does, is never further ahead than it may be, and drops exactly what was built but not used.
 func TestQueueAgainstLoop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {

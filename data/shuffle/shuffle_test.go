@@ -46,7 +46,7 @@ func list(o shuffle.Order, n int) []int {
 }
 
 // TestSmallOrdersStay: up to a million examples have the order of math/rand's Perm, so that
-// trainings of older versions resume.
+// training runs of older versions resume.
 func TestSmallOrdersStay(t *testing.T) {
 	for _, n := range []int{1, 2, 60000, shuffle.Listed} {
 		if !slices.Equal(list(shuffle.Random(n, 7, 3), n), rand.New(rand.NewPCG(7, 3)).Perm(n)) {
@@ -76,8 +76,8 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// TestEpochsAreIndependent: over many streams of a seed, which are the epochs of a training, what
-// number a place has says nothing about the one that it had in the epoch before.
+// TestEpochsAreIndependent: over many streams of a seed, which are the epochs of a training run,
+// what number a place has says nothing about the one that it had in the epoch before.
 func TestEpochsAreIndependent(t *testing.T) {
 	const n, epochs = 12, 20000
 	for _, order := range []func(n int, seed, stream uint64) shuffle.Order{shuffle.Random, shuffle.Encrypted} {

@@ -1,4 +1,4 @@
-"""Writes JPEGs of many kinds: jpegs.py FOLDER COUNT SEED. The name of a file says what kind it is."""
+"""Write JPEGs of many kinds: jpegs.py FOLDER COUNT SEED. A file's name says what kind it is."""
 
 import pathlib
 import sys

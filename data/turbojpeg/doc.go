@@ -1,6 +1,6 @@
-// Package turbojpeg decodes JPEGs by the system's libjpeg-turbo, which takes a quarter of the time
-// of Go's package image/jpeg. The library is opened at run time: a program needs neither its header
-// nor, if the caller falls back to image/jpeg, the library.
+// Package turbojpeg decodes JPEGs with the system's libjpeg-turbo, which takes a quarter of the
+// time of Go's package image/jpeg. The library is opened at run time: a program needs neither its
+// header nor, if the caller falls back to image/jpeg, the library.
 //
 //	library, err := turbojpeg.Open(turbojpeg.Names...)
 //	if err != nil { ... }
@@ -20,5 +20,5 @@ var Names = []string{"libturbojpeg.so.0", "libturbojpeg.so", "libturbojpeg.dylib
 var ErrNoLibrary = errors.New("libjpeg-turbo could not be opened")
 
 // ErrRefused is in the chain of Decode's error if the library refuses an image, or has a warning:
-// libjpeg-turbo would go on after broken data, and fill the rest of the image with gray.
+// libjpeg-turbo would continue after broken data, and fill the rest of the image with gray.
 var ErrRefused = errors.New("libjpeg-turbo refuses the image")

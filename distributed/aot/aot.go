@@ -45,7 +45,7 @@ func (t Topology) String() string { return fmt.Sprintf("1x%dx%d", t.Nodes, t.GPU
 // is counted as aliased too.
 type Memory struct{ Code, Arguments, Outputs, Aliased, Temporary int64 }
 
-// Total is all that the program needs at once.
+// Total is the memory that the program needs at once.
 func (m Memory) Total() int64 { return m.Code + m.Arguments + m.Outputs - m.Aliased + m.Temporary }
 
 // Compiled is what is known of a compiled program.

@@ -19,7 +19,7 @@ var (
 
 // FLOPs counts the operations of a StableHLO program's matrix products and convolutions, two for a
 // multiplication and an addition, and reports whether any is in half precision. The rest of a
-// training step is small beside them.
+// training step is small compared with them.
 func FLOPs(program string) (flops float64, half bool) {
 	for _, m := range product.FindAllStringSubmatch(live(program), -1) {
 		attributes, left, right, out := m[2], dimensions(m[3]), dimensions(m[4]), dimensions(m[5])

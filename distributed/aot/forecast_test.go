@@ -200,7 +200,7 @@ func TestForecastPlain(t *testing.T) {
 	q := h100s(2, 4)
 	q.PlainSteps = 20
 	got := answer(t, "plain", q)
-	for _, want := range []string{"has changed variables 20 times", "train by package trainer, or by World.Optimizer"} {
+	for _, want := range []string{"has changed variables 20 times", "train with package trainer or World.Optimizer"} {
 		if !strings.Contains(got.Error, want) {
 			t.Errorf("got %q, want %q", got.Error, want)
 		}
@@ -280,7 +280,7 @@ func TestForecastMeasured(t *testing.T) {
 
 // TestForecastCollectives: a step reduces all parameters once, with the averages of batch
 // normalization, in buckets of 12 MiB; on one GPU it reduces nothing. Each batch normalization has
-// three all-reduces more. Most of the backward pass runs beside the buckets if there are several.
+// three all-reduces more. Most of the backward pass runs during the buckets if there are several.
 func TestForecastCollectives(t *testing.T) {
 	for _, tt := range []struct {
 		model       string
@@ -309,9 +309,9 @@ func TestForecastCollectives(t *testing.T) {
 				return
 			}
 			if beside, all := backwardBeside(t, dump); beside*2 < all {
-				t.Errorf("%d of the %d convolutions of the backward pass run beside an all-reduce, want half", beside, all)
+				t.Errorf("%d of the %d convolutions of the backward pass run during an all-reduce, want half", beside, all)
 			} else {
-				t.Logf("%d of the %d convolutions of the backward pass run beside an all-reduce", beside, all)
+				t.Logf("%d of the %d convolutions of the backward pass run during an all-reduce", beside, all)
 			}
 		})
 	}
@@ -359,7 +359,7 @@ func TestForecastOfGPUs(t *testing.T) {
 	}
 }
 
-// TestForecastBatch: a step that needs too much memory is forecast as well, also with another batch
+// TestForecastBatch: a step that needs too much memory is forecast as well, and so is another batch
 // size than the program's.
 func TestForecastBatch(t *testing.T) {
 	gpu, err := forecast.Find("t4")

@@ -9,7 +9,7 @@ import (
 
 // Collective is one that a scheduled program has.
 type Collective struct {
-	// Op is XLA's name: "all-reduce", or "all-reduce-start" where the program goes on meanwhile.
+	// Op is XLA's name: "all-reduce", or "all-reduce-start" where the program continues meanwhile.
 	Op string
 	// Bytes is the size of what each GPU puts in.
 	Bytes int64
@@ -30,7 +30,7 @@ const (
 // elementSizes are those of xla::PrimitiveType, in bytes.
 var elementSizes = map[uint64]int64{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 2, 8: 4, 9: 8, 10: 2, 11: 4, 12: 8, 15: 8, 16: 2, 18: 16}
 
-var errMalformed = errors.New("it is no module of XLA's")
+var errMalformed = errors.New("it isn't an XLA module")
 
 // collectivesOf lists the collectives of a scheduled program.
 func collectivesOf(module []byte) (all []Collective, err error) {
@@ -98,7 +98,7 @@ func sizeOf(shape []byte) (size int64, err error) {
 	return size + elements*elementSizes[element], err
 }
 
-// each calls f with the messages or texts in the fields of that number.
+// each calls f with the messages or strings in the fields of that number.
 func each(message []byte, wanted protowire.Number, f func([]byte) error) error {
 	return eachField(message, func(number protowire.Number, kind protowire.Type, value []byte) error {
 		if number != wanted || kind != protowire.BytesType {

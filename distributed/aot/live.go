@@ -13,7 +13,7 @@ var (
 )
 
 // live is a StableHLO program without the statements whose values are not used: GoMLX builds the
-// gradient of the batch too, and leaves it to XLA to see that nobody wants it.
+// gradient of the batch too, and leaves it to XLA to notice that it is unused.
 func live(program string) string {
 	functions := strings.Split(program, "func.func ")
 	for i, function := range functions {

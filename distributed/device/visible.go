@@ -77,7 +77,7 @@ func (f Facts) Pick() (int, error) {
 	case len(names) == 1 && (f.IsSet || f.Closed > 0):
 		return 0, nil
 	case f.LocalRank >= len(names):
-		return 0, fmt.Errorf("%s is number %d of the ranks on its node, but sees %s: more tasks than devices; start one for each (--tasks-per-node %d), or ask for more GPUs",
+		return 0, fmt.Errorf("%s is number %d of the ranks on its node, but sees %s: more tasks than devices; start one for each (--tasks-per-node %d), or request more GPUs",
 			f.who(), f.LocalRank+1, plural.Of(len(names), "GPU"), len(names))
 	}
 	return f.LocalRank, nil

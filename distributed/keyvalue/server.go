@@ -102,7 +102,7 @@ func (s *Server) serve(conn net.Conn) {
 	_ = gob.NewEncoder(conn).Encode(answer) // A rank that is gone asks again, or doesn't need the answer.
 }
 
-// answer runs an operation. It reports false if nobody waits for the answer any more.
+// answer runs an operation. It reports false if nobody waits for the answer anymore.
 func (s *Server) answer(conn net.Conn, r request) (reply, bool) {
 	var value []byte
 	var err error

@@ -1,5 +1,5 @@
-// Extents of a pool: pieces of memory of whole pages, each of which is a block in use or idle. They are in the order of
-// their addresses.
+// Extents of a pool: pieces of memory of whole pages, each of which is a block in use or idle. They
+// are in the order of their addresses.
 #ifndef GONBATCH_MEMORY_EXTENTS_H
 #define GONBATCH_MEMORY_EXTENTS_H
 
@@ -22,10 +22,12 @@ int gb_extents_reserve(gb_extents *x, size_t more);
 // gb_extents_at returns the index of the first extent that begins at an address or after it.
 size_t gb_extents_at(const gb_extents *x, const char *begin);
 
-// gb_extents_fit returns the index of the smallest idle extent of at least so many pages; if there is none, the count.
+// gb_extents_fit returns the index of the smallest idle extent of at least so many pages; if there
+// is none, the count.
 size_t gb_extents_fit(const gb_extents *x, size_t pages);
 
-// gb_extents_add adds idle memory. It becomes one extent with idle memory beside it. There must be room.
+// gb_extents_add adds idle memory. It becomes one extent with idle memory next to it. There must be
+// room.
 void gb_extents_add(gb_extents *x, char *begin, size_t pages);
 
 // gb_extents_use makes a block in use of the first pages of an idle extent. There must be room.

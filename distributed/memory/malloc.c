@@ -1,5 +1,5 @@
-// malloc and the functions that belong to it, for the whole program. Large blocks are those of the pool. Small ones are
-// still the C library's, or those of a malloc that the user has preloaded.
+// malloc and the functions that belong to it, for the whole program. Large blocks are those of the
+// pool. Small ones are still the C library's, or those of a malloc that the user has preloaded.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -25,7 +25,8 @@ static void early_free(void *block);
 static void *early_realloc(void *block, size_t size);
 static size_t early_usable_size(void *block);
 
-// The functions that those below replace: the C library's, or those of a library that the user has preloaded.
+// The functions that those below replace: the C library's, or those of a library that the user has
+// preloaded.
 static struct {
   void *(*malloc)(size_t size);
   void *(*calloc)(size_t count, size_t size);
@@ -62,8 +63,8 @@ static size_t early_usable_size(void *block) {
   return next.usable_size(block);
 }
 
-// Whether there is a pool: only if its blocks come back to it. They would not from a program of another language that has
-// opened this one as a library.
+// Whether there is a pool: only if its blocks come back to it. They would not from a program of
+// another language that has opened this one as a library.
 static int pooling;
 
 // is_ours reports whether by this name, the libraries of the process call a function of this file.
@@ -81,12 +82,14 @@ __attribute__((constructor)) static void begin(void) {
             is_ours("malloc_usable_size", (void *)malloc_usable_size);
 }
 
-// take returns a block of the pool: NULL if it is too small, or aligned to more than pages, or there is no memory.
+// take returns a block of the pool: NULL if it is too small, or aligned to more than pages, or
+// there is no memory.
 static void *take(size_t alignment, size_t size) {
   return pooling && size >= large && alignment <= GB_POOL_PAGE ? gb_pool_take(size) : NULL;
 }
 
-// Where there is no memory, the idle memory of the pool goes back to the kernel, and the next function is asked again.
+// Where there is no memory, the idle memory of the pool goes back to the kernel, and the next
+// function is asked again.
 
 void *malloc(size_t size) {
   void *block = take(1, size);

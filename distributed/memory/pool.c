@@ -9,14 +9,15 @@
 
 #include "extents.h"
 
-// What nothing has needed while this many times the pool's memory was taken goes back to the kernel. So of that many
-// pages that are taken, at most one has to be cleared again.
+// What nothing has needed while this many times the pool's memory was taken goes back to the
+// kernel. So of that many pages that are taken, at most one has to be cleared again.
 static const size_t patience = 16;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static gb_extents extents;
 
-// The pages in use, and the idle ones. Since memory last went back: how many were taken, and were in use at most.
+// The pages in use, and the idle ones. Since memory last went back: how many were taken, and were
+// in use at most.
 static size_t used, idle, taken, peak;
 
 // The pages in use at most since gb_pool_peak was called.
@@ -64,13 +65,14 @@ static void keep_idle(size_t most) {
   }
 }
 
-// move_page moves a page with what it holds, which is cheaper than a new one that the kernel has to clear.
+// move_page moves a page with what it holds, which is cheaper than a new one that the kernel has to
+// clear.
 static int move_page(char *from, char *to) {
   return mremap(from, GB_POOL_PAGE, GB_POOL_PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
 }
 
-// move_idle moves idle pages to an address, as many as there are, and reports whether the kernel did: it limits how
-// many pieces a process' memory may have. Moved says how many were.
+// move_idle moves idle pages to an address, as many as there are, and reports whether the kernel
+// did: it limits how many pieces a process' memory may have. Moved says how many were.
 static int move_idle(char *to, size_t pages, size_t *moved) {
   *moved = 0;
   for (size_t i = extents.count; i-- > 0;)
@@ -101,7 +103,8 @@ static void replace(size_t pages) {
   if (begin != NULL) add_idle(begin, pages);
 }
 
-// fit returns the index of an idle extent of at least so many pages; if there can be none, the number of extents.
+// fit returns the index of an idle extent of at least so many pages; if there can be none, the
+// number of extents.
 static size_t fit(size_t pages) {
   size_t i = gb_extents_fit(&extents, pages);
   if (i < extents.count) return i;

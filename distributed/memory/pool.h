@@ -1,5 +1,5 @@
-// A pool of large blocks of memory, which come from the kernel in huge pages and stay in the process when they are
-// given back. Any thread may call these functions.
+// A pool of large blocks of memory, which come from the kernel in huge pages and stay in the
+// process when they are given back. Any thread may call these functions.
 #ifndef GONBATCH_MEMORY_POOL_H
 #define GONBATCH_MEMORY_POOL_H
 
@@ -8,8 +8,8 @@
 // GB_POOL_PAGE is the size of a huge page. Each block begins at a multiple of it.
 #define GB_POOL_PAGE ((size_t)2 << 20)
 
-// gb_pool_take returns a block of at least that many bytes, or NULL if there is no memory. What the block holds is
-// arbitrary.
+// gb_pool_take returns a block of at least that many bytes, or NULL if there is no memory. What the
+// block holds is arbitrary.
 void *gb_pool_take(size_t size);
 
 // gb_pool_size returns how many bytes a block has, or 0 if it is not of the pool.

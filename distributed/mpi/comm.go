@@ -52,7 +52,7 @@ var ErrNoLibrary = errors.New("no MPI library could be opened")
 // MPI. It blocks until all ranks have called it.
 func Init(candidates []string) (*Comm, error) {
 	if !initialised.TryLock() {
-		return nil, errors.New("mpi: already initialised: MPI connects the ranks of a process only once: call distributed.Init once, at the beginning of main")
+		return nil, errors.New("mpi: already initialized: MPI connects the ranks of a process only once: call distributed.Init once, at the beginning of main")
 	}
 	library, err := open(candidates)
 	if err != nil {
@@ -101,7 +101,7 @@ type Number interface {
 	~int32 | ~int64 | ~float32 | ~float64
 }
 
-// AllReduce replaces the values on every rank by their sum over all ranks, element by element.
+// AllReduce replaces the values on every rank with their sum over all ranks, element by element.
 // Every rank must call it with the same length and type, in the same order relative to its other
 // collectives.
 func AllReduce[T Number](c *Comm, values []T) error {
@@ -136,7 +136,7 @@ func typeOf[T Number](values []T) C.int {
 	return C.GB_INT64
 }
 
-// Broadcast replaces the data on every rank by the root's. All ranks must pass the same length.
+// Broadcast replaces the data on every rank with the root's. All ranks must pass the same length.
 func (c *Comm) Broadcast(data []byte, root int) error {
 	if len(data) == 0 {
 		return nil

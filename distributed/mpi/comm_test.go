@@ -82,7 +82,7 @@ func TestAnyThread(t *testing.T) {
 func TestInitTwice(t *testing.T) {
 	ranktest.Run(t, 1, func(t *testing.T) {
 		initRank(t)
-		if _, err := mpi.Init(nil); err == nil || !strings.Contains(err.Error(), "already initialised") {
+		if _, err := mpi.Init(nil); err == nil || !strings.Contains(err.Error(), "already initialized") {
 			t.Errorf("the second Init: %v", err)
 		}
 	})

@@ -77,7 +77,7 @@ func (l *Listener) Addresses() ([]string, error) {
 const maxUnproven = 512
 
 // Serve calls handle, in a new goroutine, for each connection that proves that it knows the key,
-// until the listener is closed. Strangers and silent connections delay nobody.
+// until the listener is closed. Strangers and silent connections do not delay other ranks.
 func (l *Listener) Serve(k Key, handle func(net.Conn)) {
 	unproven := make(chan struct{}, maxUnproven)
 	for {

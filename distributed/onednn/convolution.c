@@ -7,7 +7,7 @@
 
 enum { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS };
 
-// form describes a convolution, also for its gradients: the forward one. It must agree with
+// form describes the forward convolution, for its gradients too. It must agree with
 // pjrt/convolution.go.
 typedef struct {
   int64_t op, batch, height, width, in, out_height, out_width, out, rows, columns;
@@ -85,7 +85,8 @@ static int describe(const form *f, const void *src, const void *weights, const v
   return failed;
 }
 
-// convert prepares the conversion of the weights from the given layout, or of their gradients to it.
+// convert prepares the conversion of the weights from the given layout, or of their gradients to
+// it.
 static int convert(buffer *weights, const void *given, const void *wanted, int to_given) {
   if (gb_dnn.layout_equal(given, wanted)) return 0;
   void *described = NULL;

@@ -98,8 +98,8 @@ int gb_dnn_threads(void) {
   return smaller(n, gb_dnn.most_threads);
 }
 
-// With fewer threads than oneDNN has asked for, part of a result would be missing. OpenMP would take fewer than it was
-// told to if OMP_DYNAMIC is set, and never takes more than OMP_THREAD_LIMIT.
+// With fewer threads than oneDNN has asked for, part of a result would be missing. OpenMP would
+// take fewer than it was told to if OMP_DYNAMIC is set, and never takes more than OMP_THREAD_LIMIT.
 void gb_dnn_lock(void) {
   pthread_mutex_lock(&mutex);
   if (gb_dnn.set_dynamic != NULL) gb_dnn.set_dynamic(0);

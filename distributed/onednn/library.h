@@ -10,7 +10,8 @@ enum { GB_DNN_CPU = 1, GB_DNN_IN_ORDER = 1, GB_DNN_F32 = 3, GB_DNN_ANY = 1, GB_D
 enum { GB_DNN_TRAINING = 64, GB_DNN_DIRECT = 1, GB_DNN_SCRATCHPAD_LAYOUT = 136 };
 enum { GB_DNN_MAX_RANK = 12 };
 
-// The CPU runtimes whose memory is plain memory and whose threads are their own: sequential, OpenMP, TBB.
+// The CPU runtimes whose memory is plain memory and whose threads are their own: sequential,
+// OpenMP, TBB.
 enum { GB_DNN_OWN_THREADS = 1 | 2 | 4 };
 
 // The numbers of arguments, and of the queries for their layouts.
@@ -81,8 +82,8 @@ void gb_dnn_sleep_while_waiting(void);
 // gb_dnn_open opens the library, once in a process. It returns 0, or 1 and a text.
 int gb_dnn_open(const char *path, char *version, size_t version_size, char *error, size_t error_size);
 
-// gb_dnn_threads returns how many threads compute for the calling thread: as many as it may use CPUs,
-// but no more than the limit, nor than OMP_THREAD_LIMIT.
+// gb_dnn_threads returns how many threads compute for the calling thread: as many as it may use
+// CPUs, but no more than the limit, nor than OMP_THREAD_LIMIT.
 int gb_dnn_threads(void);
 
 // gb_dnn_lock makes the calling thread the only one that computes, with that many threads.

@@ -10,7 +10,7 @@ import (
 	"gonbatch/internal/bounded"
 )
 
-// TestABI compiles abi.h beside the PJRT header that go-xla ships, and lets the C compiler compare
+// TestABI compiles abi.h with the PJRT header that go-xla ships, and lets the C compiler compare
 // the layouts.
 func TestABI(t *testing.T) {
 	out, err := bounded.Output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla"))

@@ -11,12 +11,13 @@ void gb_clients_join(void);
 // gb_clients_pretend has programs counted that run.
 void gb_clients_pretend(void);
 
-// gb_client_devices writes the id and the process of each of the client's devices, those of other processes too. It
-// returns how many there are, of which at most `max` were written, or -1 if the plugin does not say.
+// gb_client_devices writes the id and the process of each of the client's devices, those of other
+// processes too. It returns how many there are, of which at most `max` were written, or -1 if the
+// plugin does not say.
 int gb_client_devices(void *client, int64_t *ids, int *processes, int max);
 
-// gb_client_memory asks how much of its memory the client's first device has had in use at most, and how much it may
-// have. It returns 0 if the plugin does not say.
+// gb_client_memory asks how much of its memory the client's first device has had in use at most,
+// and how much it may have. It returns 0 if the plugin does not say.
 int gb_client_memory(void *client, int64_t *peak, int64_t *limit);
 
 // gb_callback_failed creates the error of a callback, with XLA's own function.

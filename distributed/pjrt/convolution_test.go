@@ -194,7 +194,7 @@ func numbers(r *rand.Rand, n int) []float32 {
 }
 
 // TestConvolutionsAgainstLoop: convolutions that a kernel computes, with any sizes, paddings (wider
-// than the kernel too, or negative), strides and dilations, equal a plain loop, also where OpenMP
+// than the kernel too, or negative), strides and dilations, equal a plain loop, even where OpenMP
 // gives the library fewer threads. In a program for several devices there are none.
 func TestConvolutionsAgainstLoop(t *testing.T) {
 	convolutionsAgainstLoop(t)

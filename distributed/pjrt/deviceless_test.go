@@ -93,7 +93,7 @@ func scheduled(t *testing.T, folder string) string {
 	return string(text)
 }
 
-// The all-reduces of a program, and, where they run beside the computation, their beginnings and
+// The all-reduces of a program, and, where they run during the computation, their beginnings and
 // ends in the schedule.
 var (
 	allReduce = regexp.MustCompile(`(?m)^ +(?:ROOT )?%\S+ = \S+ all-reduce\(.*replica_groups=(\S+),`)

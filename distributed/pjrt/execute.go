@@ -13,8 +13,8 @@ import (
 	"unsafe"
 )
 
-// withOptions replaces the options of a compilation by those that the lowering needs. The returned
-// function restores the caller's options.
+// withOptions replaces the options of a compilation with those that the lowering needs. The
+// returned function restores the caller's options.
 func withOptions(args *C.gb_pjrt_compile_args) (restore func(), failure *C.gb_pjrt_error) {
 	l, _ := world()
 	if l == nil {

@@ -114,7 +114,7 @@ func CountKernels(on bool) (count func() int64) {
 // SetMinProduct replaces the size from which products are computed by kernels.
 func SetMinProduct(n int) { minProduct = n }
 
-// WithKernels replaces operations of a program by kernels, and returns how many.
+// WithKernels replaces operations of a program with kernels, and returns how many.
 var WithKernels = withKernels
 
 // UseGenerator replaces the statements of a program that generate random bits.

@@ -70,7 +70,7 @@ var kernelCalls atomic.Int64
 // KernelCalls returns how many operations of this process's programs kernels compute.
 func KernelCalls() int { return int(kernelCalls.Load()) }
 
-// useKernels replaces operations of a program (text form) by kernels. It returns how many.
+// useKernels replaces operations of a program (text form) with kernels. It returns how many.
 func useKernels(module string) (string, int) {
 	mu.Lock()
 	on := kernelsOn && callsCustom()

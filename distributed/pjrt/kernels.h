@@ -6,8 +6,8 @@
 
 // gb_kernel computes `out` from a and b, all float32. The form is the numbers that describe what to
 // compute: those that convolution.go and product.go write. It returns 0, or non-zero and a
-// zero-terminated text of at most error_size bytes in `error`. If `out` is NULL, so are a and b, and
-// it returns 0 if it can compute this form fast.
+// zero-terminated text of at most error_size bytes in `error`. If `out` is NULL, so are a and b,
+// and it returns 0 if it can compute this form fast.
 typedef int (*gb_kernel)(const int64_t *form, int64_t length, const float *a, const float *b, float *out, char *error,
                          size_t error_size);
 

@@ -52,7 +52,7 @@ func keyOf(client unsafe.Pointer, program, options []byte) (key compilecache.Key
 		Add("program", canonical(program)).Key(), true
 }
 
-// unkeepable reports whether XLA's flags ask for more than a compiled program. Flags that don't
+// unkeepable reports whether XLA's flags request more than a compiled program. Flags that don't
 // begin with a dash are the name of a file.
 func unkeepable(flags string) bool {
 	flags = strings.TrimSpace(flags)

@@ -44,8 +44,8 @@ func (customCall) options(_ unsafe.Pointer, _, given []byte) ([]byte, error) { r
 
 func (customCall) overlaps() bool { return false }
 
-// Overlaps reports whether a program of this process goes on computing during an all-reduce: XLA's
-// own does, and a custom call doesn't.
+// Overlaps reports whether a program of this process continues computing during an all-reduce:
+// XLA's own does, and a custom call doesn't.
 func Overlaps() bool {
 	l, _ := world()
 	return l != nil && l.overlaps()

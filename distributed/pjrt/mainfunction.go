@@ -95,7 +95,7 @@ func unparenthesized(text string) string {
 	return text
 }
 
-// list splits a text at the commas outside brackets.
+// list splits a string at the commas outside brackets.
 func list(text string) []string {
 	var parts []string
 	depth, begin := 0, 0

@@ -105,7 +105,7 @@ func (n native) options(client unsafe.Pointer, program, given []byte) ([]byte, e
 
 func (native) overlaps() bool { return true }
 
-// replicate makes a program compile for these devices, each of which runs it. In the binary form of
+// replicate makes a program compile for these devices, which all run it. In the binary form of
 // options, later fields replace or complete earlier ones.
 func replicate(options []byte, devices []int64) ([]byte, error) {
 	if !isPortable(options) {

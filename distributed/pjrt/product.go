@@ -64,7 +64,7 @@ func (o operation) transposed(indent, name, out string) operation {
 	return operation{indent: indent, name: name, a: o.b, b: o.a, aType: o.bType, bType: o.aType, out: out}
 }
 
-// submatches returns the texts at the indices.
+// submatches returns the substrings at the indices.
 func submatches(text string, indices []int) []string {
 	all := make([]string, len(indices)/2)
 	for i := range all {

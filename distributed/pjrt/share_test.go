@@ -331,7 +331,7 @@ func text(parameters, results string, body []string) string {
 	return b.String()
 }
 
-// TestMemoryStays: the memory of a training doesn't grow with the number of steps.
+// TestMemoryStays: the memory of a training run doesn't grow with the number of steps.
 func TestMemoryStays(t *testing.T) {
 	_, trainer := newTraining(t, openCPU(t), optimizers["adam"](), 1)
 	random := rand.New(rand.NewPCG(1, 2))

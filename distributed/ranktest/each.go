@@ -29,7 +29,7 @@ type Ended struct {
 // limit ends ranks that would never end. Seconds may become minutes on a busy machine.
 const limit = 20 * time.Minute
 
-// asLogged makes a rank append its output to its own log. $0 is the log's path with @ in place of
+// asLogged makes a rank append its output to its own log. $0 is the log's path with @ instead of
 // the rank; the rest is the program. Like submit's own launcher, it gives the other ranks two
 // seconds to report why one failed, because MPICH's mpirun kills them as soon as it knows.
 var asLogged = cluster.Shell() + `exec >>"${0/@/$(rank)}" 2>&1

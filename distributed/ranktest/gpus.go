@@ -40,5 +40,5 @@ func GPUScript() string {
 	return filepath.Join(filepath.Dir(file), "gpus.sh")
 }
 
-// Environ are the variables that the ranks have beside those of the test.
+// Environ are the variables that the ranks have in addition to those of the test.
 func (l Launcher) Environ() []string { return l.env }

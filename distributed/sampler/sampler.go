@@ -28,6 +28,9 @@ type Config struct {
 	Shards int
 	// Shuffle draws a new order for each epoch. Without it, the order is the dataset's.
 	Shuffle bool
+	// FillLast uses the examples that don't fill the last batch of an epoch: the batch is filled up
+	// with the first examples of the epoch. Without it, they are left out.
+	FillLast bool
 	// Seed determines the order. All ranks must use the same seed.
 	Seed uint64
 }
@@ -58,9 +61,13 @@ func New(c Config) (*Sampler, error) {
 	return &Sampler{c}, nil
 }
 
-// Steps returns the number of whole batches in an epoch. The epoch leaves out the remaining
-// examples.
-func (s *Sampler) Steps() int { return s.config.Len / s.config.BatchSize }
+// Steps returns the number of batches in an epoch.
+func (s *Sampler) Steps() int {
+	if s.config.FillLast {
+		return (s.config.Len-1)/s.config.BatchSize + 1
+	}
+	return s.config.Len / s.config.BatchSize
+}
 
 // BatchSize returns the number of examples in a step, over all shards.
 func (s *Sampler) BatchSize() int { return s.config.BatchSize }
@@ -84,7 +91,7 @@ func (s *Sampler) Shards(order shuffle.Order, step, first, n int) []int {
 	size := s.config.BatchSize / s.config.Shards
 	examples := make([]int, n*size)
 	for i := range examples {
-		examples[i] = order.At(step*s.config.BatchSize + first*size + i)
+		examples[i] = order.At((step*s.config.BatchSize + first*size + i) % s.config.Len)
 	}
 	return examples
 }

@@ -63,6 +63,31 @@ func TestEveryExampleAtMostOnce(t *testing.T) {
 	}
 }
 
+// TestFillLast: each example is there, and only the first ones of the epoch are there twice, in any
+// number of shards.
+func TestFillLast(t *testing.T) {
+	for _, n := range []int{10, 11, 12, 19, 20} {
+		for _, shards := range []int{1, 2, 5} {
+			s := mustNew(t, sampler.Config{Len: n, BatchSize: 10, Shards: shards, Shuffle: true, FillLast: true, Seed: 3})
+			order, all := s.Epoch(1), []int{}
+			for step := range s.Steps() {
+				for shard := range shards {
+					all = append(all, s.Shard(order, step, shard)...)
+				}
+			}
+			if len(all) != (n+9)/10*10 {
+				t.Errorf("%d examples: %d in %d steps", n, len(all), s.Steps())
+			}
+			if more := all[n:]; !slices.Equal(more, all[:len(more)]) {
+				t.Errorf("%d examples: the last batch is filled up with %v, the epoch begins with %v", n, more, all[:len(more)])
+			}
+			if slices.Sort(all[:n]); len(slices.Compact(all[:n])) != n || all[0] != 0 || all[n-1] != n-1 {
+				t.Errorf("%d examples: not all are used", n)
+			}
+		}
+	}
+}
+
 // examples lists the examples of an epoch.
 func examples(s *sampler.Sampler, epoch int) []int {
 	order := s.Epoch(epoch)

@@ -7,8 +7,8 @@ type Number interface {
 	int32 | int64 | float32 | float64
 }
 
-// AllReduce replaces the values on every rank by their sum over all ranks, element by element. All
-// ranks get the same bits.
+// AllReduce replaces the values on every rank with their sum over all ranks, element by element.
+// All ranks get the same bits.
 func AllReduce[T Number](c *Comm, values []T) error {
 	return c.do("all-reduce", func() error {
 		if err := c.agree('r', len(values)*size[T]()); err != nil {

@@ -104,7 +104,7 @@ func (c *Comm) agree(kind byte, length int) error {
 	return nil
 }
 
-// Broadcast replaces the data on every rank by the root's. All ranks must pass the same length.
+// Broadcast replaces the data on every rank with the root's. All ranks must pass the same length.
 func (c *Comm) Broadcast(data []byte, root int) error {
 	if root < 0 || root >= c.size {
 		return fmt.Errorf("tcp: rank %d of %d: broadcast: the root %d is not a rank", c.rank, c.size, root)

@@ -13,6 +13,6 @@
 //
 // Like those of MPI and gloo, the connections are not encrypted: they are meant for a cluster's own
 // network. Both sides of each connection prove that they know a key. At the rendezvous it is the
-// launcher's secret, if there is one; between neighbours it is a key that rank 0 generated. A
+// launcher's secret, if there is one; between neighbors it is a key that rank 0 generated. A
 // connection that stays silent or doesn't know the key delays no rank.
 package tcp

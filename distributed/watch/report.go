@@ -109,7 +109,7 @@ func (w *Watch) logTail(rank int) []string {
 	return lastLines(string(text), shownLines)
 }
 
-// lastLines returns the last n lines of a text.
+// lastLines returns the last n lines of a string.
 func lastLines(text string, n int) []string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return lines[max(0, len(lines)-n):]

@@ -34,8 +34,8 @@ func (h *hub) serve(conn net.Conn) {
 	}
 }
 
-// join records a rank's connection, in place of a broken one. A rank that connects after the last
-// order gets it before it counts as reachable.
+// join records a rank's connection, which may replace a broken one. A rank that connects after the
+// last order gets it before it counts as reachable.
 func (h *hub) join(who hello, l *link) {
 	h.mu.Lock()
 	p := h.peers[who.Rank]

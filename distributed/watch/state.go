@@ -50,7 +50,7 @@ type Collective struct {
 	Count  int64
 }
 
-// String returns a text for people, such as "all-reduce 17 (421642 float32)".
+// String returns a description for people, such as "all-reduce 17 (421642 float32)".
 func (c Collective) String() string {
 	if c.Kind == Barrier {
 		return fmt.Sprintf("%s %d", c.Kind, c.Number)

@@ -61,9 +61,9 @@ func checkFolder(dir string) error {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return errors.New("it is no folder")
+		return errors.New("it isn't a folder")
 	case !ownedAlone(info):
-		return errors.New("others could put programs into it: make it yours alone (chmod 700)")
+		return errors.New("others could put programs into it: restrict it to yourself (chmod 700)")
 	}
 	return nil
 }

@@ -136,7 +136,7 @@ func TestFolder(t *testing.T) {
 		if err := os.Chown(foreign, 1, 1); err != nil {
 			t.Fatal(err)
 		}
-		tests = append(tests, struct{ name, dir, want string }{"another owner", foreign, "yours alone"})
+		tests = append(tests, struct{ name, dir, want string }{"another owner", foreign, "restrict it"})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -15,7 +15,7 @@
 // executed. It may be on NFS, and any number of processes on any number of machines may use it
 // concurrently. An entry is written to a temporary file and renamed, and its header has a checksum,
 // so a reader sees a whole entry or skips it. If several processes want the same program, one
-// compiles it under a lock. The others wait, unless it shows no sign of life.
+// compiles it under a lock. The others wait, unless it stops responding.
 //
 // The cache never makes a program fail. If an entry can't be read, written or loaded, the program
 // is compiled as if there were no cache.

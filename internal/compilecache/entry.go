@@ -61,7 +61,7 @@ func (c *Cache) read(key Key) ([]byte, error) {
 	return decode(key, entry)
 }
 
-// openOwn opens a file that this user has written, and nobody else could have.
+// openOwn opens a file that only this user can have written.
 func openOwn(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

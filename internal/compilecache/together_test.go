@@ -58,7 +58,7 @@ func TestKilledHolder(t *testing.T) {
 	wantCompiled(t, c, 0, false)
 }
 
-// TestStoppedHolder: nobody waits forever for a compiling process that shows no sign of life.
+// TestStoppedHolder: nobody waits forever for a compiling process that has stopped responding.
 func TestStoppedHolder(t *testing.T) {
 	compilecache.SetSilence(t)
 	dir := t.TempDir()

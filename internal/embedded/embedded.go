@@ -79,7 +79,7 @@ func filesOf(tree fs.FS, match string, all bool) (names []string, err error) {
 		case !isRegular(tree, name):
 			return nil
 		case IsSource(name):
-			return fmt.Errorf("beside a program, Go would take %s for a part of it: move the file into a folder", name)
+			return fmt.Errorf("Go would compile %s into the program: move it into a subfolder", name)
 		}
 		names = append(names, name)
 		return nil
@@ -118,7 +118,7 @@ func isBadName(name string) bool {
 }
 
 func badName(name string) error {
-	return fmt.Errorf("%s: Go embeds no file or folder of that name: give it another one", name)
+	return fmt.Errorf("%s: Go can't embed a file or folder with this name: rename it", name)
 }
 
 func hasModule(tree fs.FS, folder string) bool {
@@ -135,7 +135,7 @@ func isRegular(tree fs.FS, name string) bool {
 // sourceSuffixes end the names of files that Go compiles.
 var sourceSuffixes = []string{".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso"}
 
-// IsSource reports whether Go would use a file that lies beside a program. The name is relative to
+// IsSource reports whether Go would use a file next to a program. The name is relative to
 // the program's folder.
 func IsSource(name string) bool {
 	return slices.Contains(sourceSuffixes, path.Ext(name)) && !strings.Contains(name, "/") && !isHidden(name) ||

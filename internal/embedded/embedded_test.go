@@ -47,8 +47,8 @@ func TestFiles(t *testing.T) {
 		{pattern: "link", want: []string{"link/x.go"}},
 		{pattern: "pipe", fails: "pipe is neither a file nor a folder"},
 		{pattern: "gone", fails: "there is no such file"},
-		{pattern: "odd/a:b", fails: "a:b: Go embeds no file or folder of that name: give it another one"},
-		{pattern: "odd", fails: "a:b: Go embeds no file"},
+		{pattern: "odd/a:b", fails: "a:b: Go can't embed a file or folder with this name: rename it"},
+		{pattern: "odd", fails: "a:b: Go can't embed a file"},
 		{pattern: "good", want: []string{"good/x [1].txt"}},
 		{pattern: ".h", want: []string{".h"}},
 		{pattern: ".", fails: "give a path below the notebook's folder"},
@@ -59,8 +59,8 @@ func TestFiles(t *testing.T) {
 		{pattern: "../a", fails: "without .. and not absolute"},
 		{pattern: "/a", fails: "without .. and not absolute"},
 		{pattern: "[", fails: "syntax error"},
-		{pattern: "*.go", fails: "take main.go for a part of it: move the file into a folder"},
-		{pattern: "go.*", fails: "take go.mod for a part"},
+		{pattern: "*.go", fails: "compile main.go into the program: move it into a subfolder"},
+		{pattern: "go.*", fails: "compile go.mod into"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.pattern, func(t *testing.T) {

@@ -24,7 +24,7 @@ func TestFilesAsGo(t *testing.T) {
 		patterns[name] = pattern
 		files := map[string]string{"p/p.go": fmt.Sprintf("package p\n\nimport \"embed\"\n\n//go:embed %s\nvar f embed.FS\n", pattern)}
 		for range 1 + random.IntN(6) {
-			path := "p/" + names[random.IntN(len(names)-4)] // No go.mod beside the program.
+			path := "p/" + names[random.IntN(len(names)-4)] // No go.mod next to the program.
 			for depth := random.IntN(3); depth > 0; depth-- {
 				path += "/" + names[random.IntN(len(names))]
 			}
@@ -48,9 +48,9 @@ func TestFilesAsGo(t *testing.T) {
 	}
 }
 
-// onlySource reports whether an error is about a file that Go embeds, but not beside a program.
+// onlySource reports whether an error is about a file that Go embeds, but not next to a program.
 func onlySource(err error, embeds []string) bool {
-	return err != nil && strings.Contains(err.Error(), "take p.go for a part") && slices.Contains(embeds, "p.go")
+	return err != nil && strings.Contains(err.Error(), "compile p.go into") && slices.Contains(embeds, "p.go")
 }
 
 // clashes reports whether a path is a folder of a file, or the reverse.

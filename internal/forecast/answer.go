@@ -2,14 +2,14 @@ package forecast
 
 import "fmt"
 
-// World is what a training is to run on.
+// World is what a training run is to run on.
 type World struct {
 	Target      string `json:"target"`
 	Nodes       int    `json:"nodes"`
 	GPUsPerNode int    `json:"gpus_per_node"`
 }
 
-// Ranks is the number of GPUs, of each of which a rank computes on one.
+// Ranks is the number of ranks, each of which computes on one GPU.
 func (w World) Ranks() int { return w.Nodes * w.GPUsPerNode }
 
 // String is the world in words.
@@ -27,7 +27,7 @@ type Question struct {
 	// Batch takes the place of the batch size that the program gives, over all ranks; 0 leaves it.
 	Batch int `json:"batch,omitempty"`
 	// PlainSteps is how often a program without collectives may change variables, before the
-	// optimizer of the world is there: more would be a training without it. 0 is no limit.
+	// optimizer of the world is there: more would be a training run without it. 0 is no limit.
 	PlainSteps int `json:"plain_steps,omitempty"`
 	// Answer is nil before the program has come to its step.
 	Answer *Answer `json:"answer,omitempty"`
@@ -36,7 +36,7 @@ type Question struct {
 // Answer is what a training step takes.
 type Answer struct {
 	// Batch is the number of examples of a step, over all ranks; 0 if the program does not load
-	// its batches by World.Loader.
+	// its batches with World.Loader.
 	Batch int `json:"batch,omitempty"`
 	// Examples is how many the dataset has.
 	Examples int    `json:"examples,omitempty"`
@@ -76,7 +76,7 @@ type Floor struct {
 	Compute float64 `json:"compute"`
 	Memory  float64 `json:"memory"`
 	Network float64 `json:"network"`
-	// Step is the largest of them: at best they all go on at once.
+	// Step is the largest of them: at best they overlap completely.
 	Step float64 `json:"step"`
 }
 

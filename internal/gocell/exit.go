@@ -61,7 +61,7 @@ func osNames(file *ast.File) map[string]bool {
 	return names
 }
 
-// ExitFunc returns the function that SaveOnExit puts in place of os.Exit, given the names of
+// ExitFunc returns the function with which SaveOnExit replaces os.Exit, given the names of
 // package os and of package keep.
 func ExitFunc(name, keep string) string {
 	return fmt.Sprintf("func %s_Exit(code int) { %s.Exit(code) }\n", name, keep)

@@ -18,7 +18,7 @@ type File struct {
 	Lines []string
 	// Tail closes a main that extends to the end of the cell.
 	Tail string
-	// Mains are the lines, from 1, that ask for a main. Only the first one gets it.
+	// Mains are the lines, from 1, that request a main. Only the first one gets it.
 	Mains []int
 }
 

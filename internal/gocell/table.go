@@ -9,7 +9,7 @@ const (
 var Magics = []Magic{
 	// The program of a cell.
 	{Name: "%%", Usage: "%% [ARGUMENTS]", Runner: GoNB, InJob: Applies,
-		Help: "Make the lines below the cell's main. ARGUMENTS are the program's."},
+		Help: "Use the lines below as the body of main. ARGUMENTS are passed to the program."},
 	{Name: "%main", Usage: "%main [ARGUMENTS]", Runner: GoNB, InJob: Applies, Help: "The same as %%."},
 	{Name: "%args", Usage: "%args ARGUMENTS", Runner: GoNB, InJob: Applies,
 		Help: "Set the arguments of the next program."},
@@ -27,7 +27,7 @@ var Magics = []Magic{
 	{Name: Flags, Usage: "%goflags [FLAGS]", Runner: GoNB, ASCII: true, InJob: Applies,
 		Help: "Set the flags of go build, or print them."},
 	{Name: "%capture", Usage: "%capture [-a] FILE", Runner: GoNB, ASCII: true, InJob: Applies, Words: []string{"-a"},
-		Help: "Copy the output of the cell's program to FILE, in a job that of rank 0. -a appends."},
+		Help: "Copy the output of the cell's program to FILE; in a job, that of rank 0. -a appends."},
 	{Name: "%with_inputs", Usage: "%with_inputs", Runner: Kernel, InJob: Refused, Why: waitsForInput,
 		Help: "Let the next shell command read what you type. This kernel always does."},
 	{Name: "%with_password", Usage: "%with_password", Runner: Kernel, InJob: Refused, Why: waitsForInput,
@@ -64,8 +64,8 @@ var Magics = []Magic{
 		Help: "Run a shell command in the folder of the cells' module. In a job only go get, go mod and go work count."},
 	{Name: AllowFail, Usage: "%allow_fail", Runner: Kernel, InJob: Applies,
 		Help: "Let the shell commands of this cell fail without failing the cell."},
-	{Name: Bash, Usage: "%%bash", Runner: Kernel, WholeCell: true, InJob: Once, Help: "Run the cell by bash."},
-	{Name: Sh, Usage: "%%sh", Runner: Kernel, WholeCell: true, InJob: Once, Help: "Run the cell by sh."},
+	{Name: Bash, Usage: "%%bash", Runner: Kernel, WholeCell: true, InJob: Once, Help: "Run the cell with bash."},
+	{Name: Sh, Usage: "%%sh", Runner: Kernel, WholeCell: true, InJob: Once, Help: "Run the cell with sh."},
 	{Name: Script, Usage: "%%script COMMAND [ARGUMENTS]", Runner: Kernel, WholeCell: true, InJob: Once,
 		Help: "Run COMMAND with the cell as its input."},
 	{Name: WriteFile, Usage: "%%writefile [-a] FILE", Runner: GoNB, ASCII: true, WholeCell: true, InJob: Once, Words: []string{"-a"},

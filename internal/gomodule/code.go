@@ -197,7 +197,7 @@ func packageState(dir string) (hash string, imports []string) {
 	return fmt.Sprintf("package %x", sum.Sum(nil)), imports
 }
 
-// addSource adds a file in a folder to a hash, and returns its text. What is no file, such as a
+// addSource adds a file in a folder to a hash, and returns its text. What is not a file, such as a
 // pipe, has none.
 func addSource(sum io.Writer, dir, name string) []byte {
 	path := filepath.Join(dir, name)

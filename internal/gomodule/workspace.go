@@ -12,8 +12,8 @@ import (
 // LocalVersion is the version of a module that only a replacement provides.
 const LocalVersion = "v0.0.0-00010101000000-000000000000"
 
-// UseFolder makes mod require the module in a folder, and replaces it by the folder, as a use line
-// of go.work does. It returns the module's path.
+// UseFolder makes mod require the module in a folder, and replaces it with the folder, as a use
+// line of go.work does. It returns the module's path.
 func UseFolder(mod *modfile.File, dir string) (path string, err error) {
 	name := filepath.Join(dir, "go.mod")
 	text, err := os.ReadFile(name)

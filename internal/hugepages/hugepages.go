@@ -13,7 +13,7 @@ const (
 	least = 1 << 20
 )
 
-// Advise asks for huge pages for new memory that is about to be filled. Without them, the kernel
+// Advise requests huge pages for new memory that is about to be filled. Without them, the kernel
 // stops a program that reads a large file every 4 KiB to give it one more page, which takes longer
 // than the reading itself.
 //

@@ -21,7 +21,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// recorder is a testing.TB that notes a failure or a skip and goes on.
+// recorder is a testing.TB that notes a failure or a skip and continues.
 type recorder struct {
 	testing.TB
 	failed, skipped bool

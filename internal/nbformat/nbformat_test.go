@@ -69,7 +69,7 @@ func TestParseErrors(t *testing.T) {
 		{"cut off", `{"cells": [`, "notebook n.ipynb: not JSON: line 1, column 11: unexpected end of JSON input"},
 		{"not an object", `[1]`, "notebook n.ipynb: not a notebook: the file holds a JSON array, want an object"},
 		{"no version", `{"a":1}`, "notebook n.ipynb: not a notebook: it has no nbformat field"},
-		{"nbformat 3", `{"nbformat":3,"worksheets":[]}`, "notebook n.ipynb: nbformat 3 is too old, want 4; convert it by: jupyter nbconvert --to notebook --nbformat 4 NOTEBOOK"},
+		{"nbformat 3", `{"nbformat":3,"worksheets":[]}`, "notebook n.ipynb: nbformat 3 is too old, want 4; convert it with: jupyter nbconvert --to notebook --nbformat 4 NOTEBOOK"},
 		{"nbformat 5", `{"nbformat":5,` + cell + `}`, "notebook n.ipynb: nbformat 5 is newer than 4, the newest that gonbatch reads; save it as nbformat 4"},
 		{"python", `{"nbformat":4,"metadata":{"kernelspec":{"name":"python3","language":"python"}},` + cell + `}`,
 			"notebook n.ipynb: the notebook is in python, and only Go notebooks can be used; choose a Go kernel for it"},

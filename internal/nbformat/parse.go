@@ -36,7 +36,7 @@ func Parse(name string, data []byte) (*Notebook, error) {
 // checkEncoding refuses UTF-16, which editors on Windows write.
 func checkEncoding(data []byte) error {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.IndexByte(data[:min(2, len(data))], 0) >= 0 {
-		return errors.New("the file is UTF-16; save it as UTF-8, for example by: iconv -f UTF-16 -t UTF-8")
+		return errors.New("the file is UTF-16; save it as UTF-8, for example with: iconv -f UTF-16 -t UTF-8")
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (nb *Notebook) decodeVersion() error {
 	}
 	switch {
 	case nb.Major < 4:
-		return fmt.Errorf("nbformat %d is too old, want 4; convert it by: jupyter nbconvert --to notebook --nbformat 4 NOTEBOOK", nb.Major)
+		return fmt.Errorf("nbformat %d is too old, want 4; convert it with: jupyter nbconvert --to notebook --nbformat 4 NOTEBOOK", nb.Major)
 	case nb.Major > 4:
 		return fmt.Errorf("nbformat %d is newer than 4, the newest that gonbatch reads; save it as nbformat 4", nb.Major)
 	}

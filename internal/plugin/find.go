@@ -94,7 +94,7 @@ func standard(opts Options) []place {
 	for _, root := range roots {
 		dir := filepath.Join(root, "go-xla")
 		if opts.Platform == CUDA {
-			dir = filepath.Join(dir, "nvidia") // The library finds NVIDIA's libraries beside it.
+			dir = filepath.Join(dir, "nvidia") // The library finds NVIDIA's libraries next to it.
 		}
 		all = append(all, place{dir, "go-xla's folder"})
 	}

@@ -266,7 +266,7 @@ func TestFromRelease(t *testing.T) {
 			if got, _ := os.ReadFile(path); err != nil || !bytes.Equal(got, library) {
 				t.Errorf("%q, %v", got, err)
 			}
-			if !strings.Contains(said.String(), tc.wantSaid) || (tc.wantSaid == "") == strings.Contains(said.String(), "going on without") {
+			if !strings.Contains(said.String(), tc.wantSaid) || (tc.wantSaid == "") == strings.Contains(said.String(), "continuing without") {
 				t.Errorf("progress lacks %q:\n%s", tc.wantSaid, said.String())
 			}
 			if _, err := os.Stat(filepath.Join(dir, asset)); err == nil {

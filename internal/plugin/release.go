@@ -36,7 +36,7 @@ func fromRelease(ctx context.Context, page, index, path string, opts Options) er
 	options := fetch.Options{Progress: opts.Progress}
 	src := fetch.Source{Name: asset, URLs: []string{page + "/" + asset}}
 	if err := pin(ctx, index, filepath.Dir(path), &src); err != nil && opts.Progress != nil {
-		fmt.Fprintf(opts.Progress, "plugin: the release page's checksum cannot be had, going on without: %v\n", err)
+		fmt.Fprintf(opts.Progress, "plugin: the release page's checksum isn't available; continuing without it: %v\n", err)
 	}
 	archive := filepath.Join(filepath.Dir(path), asset)
 	if err := os.Remove(archive); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -139,7 +139,7 @@ func (d Dir) Logs() string { return d.join("logs") }
 // RankLog returns the path of the log of one rank, with all cells in order.
 func (d Dir) RankLog(rank int) string { return d.rankLog(strconv.Itoa(rank)) }
 
-// RankLogPattern is RankLog with placeholder (such as SLURM's "%t") in place of the rank.
+// RankLogPattern is RankLog with placeholder (such as SLURM's "%t") instead of the rank.
 func (d Dir) RankLogPattern(placeholder string) string { return d.rankLog(placeholder) }
 
 func (d Dir) rankLog(rank string) string { return filepath.Join(d.Logs(), "rank-"+rank+".log") }
@@ -153,14 +153,14 @@ func (d Dir) Metrics() string { return d.join("metrics.jsonl") }
 // MetricsTable returns the path of the file of the same metrics as comma-separated values.
 func (d Dir) MetricsTable() string { return d.join("metrics.csv") }
 
-// TensorBoard returns the path of the folder of event files. Each training has its own folder in
-// it, which TensorBoard shows as a run.
+// TensorBoard returns the path of the folder of event files. Each training run has its own folder
+// in it, which TensorBoard shows as a run.
 func (d Dir) TensorBoard() string { return d.join("tensorboard") }
 
 // Curves returns the path of the folder of drawn metrics and sample images.
 func (d Dir) Curves() string { return d.join("curves") }
 
-// MLflowRuns returns the path of the folder with a file for each training that MLflow records,
+// MLflowRuns returns the path of the folder with a file for each training run that MLflow records,
 // which contains the id of its run in MLflow.
 func (d Dir) MLflowRuns() string { return d.join("mlflow-runs") }
 

@@ -109,7 +109,7 @@ func (e Env) MarkStopped() error {
 	}
 	f, err := openOwned(e.Stopped, os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("say that the training was told to stop: %w", err)
+		return fmt.Errorf("record that the training was told to stop: %w", err)
 	}
 	return f.Close()
 }

@@ -130,8 +130,8 @@ func (l *Lock) beat() {
 	}
 }
 
-// Check returns an error if the lock was taken over because its holder showed no sign of life for
-// too long.
+// Check returns an error if the lock was taken over because its holder stopped responding for too
+// long.
 func (l *Lock) Check() error {
 	text, err := os.ReadFile(l.path)
 	if err != nil {
@@ -139,7 +139,7 @@ func (l *Lock) Check() error {
 	}
 	var now holder
 	if err := json.Unmarshal(text, &now); err != nil || now.Token != l.token {
-		return fmt.Errorf("lock %s is lost: process %d on %s has taken it over, as this one gave no sign of life; repeat the command", l.path, now.PID, now.Host)
+		return fmt.Errorf("lock %s is lost: process %d on %s took it over because this process stopped responding; run the command again", l.path, now.PID, now.Host)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Measurement is a line of the metrics: the values that a training measured at a step.
+// Measurement is a line of the metrics: the values that a training run measured at a step.
 type Measurement struct {
 	Step int64
 	Time time.Time
@@ -56,7 +56,7 @@ func (r *MetricsReader) Read() ([]Measurement, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics of the run: %w", err)
 	}
-	// A training that goes back to a checkpoint replaces the file.
+	// A training run that goes back to a checkpoint replaces the file.
 	if r.file == nil || !os.SameFile(r.file, info) || info.Size() < r.offset {
 		r.offset, r.all = 0, nil
 	}

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Progress returns the path of the file with the last update that a training has reported. It
+// Progress returns the path of the file with the last update that a training run has reported. It
 // survives a kill, so the next start can read where the training died.
 func (d Dir) Progress() string { return d.join("progress") }
 
-// Deaths returns the path of the file with a line for each start in which a training died: the
+// Deaths returns the path of the file with a line for each start in which a training run died: the
 // start's number, the cell and the update.
 func (d Dir) Deaths() string { return d.join("deaths") }
 

@@ -60,7 +60,7 @@ func TestNoExec(t *testing.T) {
 	}
 }
 
-// TestProgress: a training's progress can be read whatever happens to it, and two deaths at one
+// TestProgress: a training run's progress can be read whatever happens to it, and two deaths at one
 // place are detected.
 func TestProgress(t *testing.T) {
 	d, err := Create(t.TempDir(), "x", time.Now())

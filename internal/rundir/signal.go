@@ -12,7 +12,7 @@ func (p Process) Signal(sig syscall.Signal) error {
 	case p.Gone():
 		return nil
 	case !p.here():
-		return fmt.Errorf("process %d runs on %s and cannot be reached from here: repeat the command there", p.PID, p.Host)
+		return fmt.Errorf("process %d runs on %s and cannot be reached from here: run the command there", p.PID, p.Host)
 	}
 	return syscall.Kill(p.PID, sig)
 }

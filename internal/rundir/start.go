@@ -13,8 +13,8 @@ import (
 // RequeueCode is EX_TEMPFAIL: "I was told to stop, I saved a checkpoint, start me again".
 const RequeueCode = 75
 
-// Unasked is a launcher's message about a program that ends with RequeueCode though nobody told it
-// to stop: sysexits.h and others use that code for failures. It contains no character that is
+// Unasked is a launcher's message about a program that ends with RequeueCode although nobody told
+// it to stop: sysexits.h and others use that code for failures. It contains no character that is
 // special in a shell.
 var Unasked = fmt.Sprintf("gonbatch: exit code %d of a program that was not told to stop: it has failed", RequeueCode)
 

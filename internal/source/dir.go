@@ -31,7 +31,7 @@ const (
 )
 
 // Dir returns the folder with gonbatch's source. The first call writes it, to source/<hash> in the
-// cache; later calls find it. Concurrent calls, also from several processes, are safe: the folder
+// cache; later calls find it. Concurrent calls, even from several processes, are safe: the folder
 // appears complete or not at all.
 func Dir(ctx context.Context, opt Options) (string, error) {
 	if opt.Getenv != nil {
@@ -79,7 +79,7 @@ func checkout(dir string) (string, error) {
 	return dir, nil
 }
 
-// write copies the library to a folder beside dir and renames it to dir. Another process may be
+// write copies the library to a folder next to dir and renames it to dir. Another process may be
 // first: then its folder is as good as ours.
 func write(ctx context.Context, library fs.FS, dir string) (err error) {
 	parent := filepath.Dir(dir)

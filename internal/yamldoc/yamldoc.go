@@ -1,4 +1,4 @@
-// Package yamldoc checks YAML texts that must be a single document. YAML readers take the first
+// Package yamldoc checks that YAML is a single document. YAML readers take the first
 // document and ignore the rest.
 //
 //	err := yamldoc.Single([]byte("nodes: 2\n---\nnodes: 4\n")) // line 2: a second document begins ...
@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Single refuses a text that has more than one document, or that is not YAML.
+// Single refuses data that has more than one document, or that is not YAML.
 func Single(text []byte) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	for i := 0; ; i++ {

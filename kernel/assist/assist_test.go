@@ -31,7 +31,7 @@ func gopls(t *testing.T) string {
 	return ""
 }
 
-// module is a session's module with another module beside it, and an Assistant for it.
+// module is a session's module with another module next to it, and an Assistant for it.
 type module struct {
 	dir, built string
 	*Assistant

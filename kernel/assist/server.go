@@ -29,7 +29,7 @@ type server struct {
 	cmd   *exec.Cmd
 	conn  jsonrpc2.Conn
 	ended chan struct{}
-	// shown maps files to the texts that gopls has been shown, version is the number of the last
+	// shown maps files to the content that gopls has seen, version is the number of the last
 	// one.
 	shown   map[string]string
 	version int32
@@ -97,7 +97,7 @@ func (s *server) run(started chan<- error) {
 	_ = s.cmd.Wait()
 }
 
-// settings configure gopls: nobody sees its diagnostics, and a kernel has no key to accept a
+// settings configure gopls: its diagnostics are not shown, and a kernel has no key to accept a
 // completion's additional edits.
 var settings = map[string]any{
 	"completeUnimported": true, "diagnosticsTrigger": "Save", "diagnosticsDelay": "1h", "staticcheck": false, "vulncheck": "Off",

@@ -114,7 +114,7 @@ func TestRun(t *testing.T) {
 			name: "another import", files: map[string]string{"main.go": "package main\n\nimport \"os\"\n\nfunc main() { os.Stdout.WriteString(\"4\\n\") }\n"},
 			want: "4\n", byGo: true,
 		},
-		{name: "a plan of before", files: map[string]string{"main.go": main(`fmt.Println(5, inner.Text)`)}, want: "5 changed\n"},
+		{name: "an earlier plan", files: map[string]string{"main.go": main(`fmt.Println(5, inner.Text)`)}, want: "5 changed\n"},
 		{name: "another setting", env: "GOFLAGS=-mod=mod -tags=x", want: "5 changed\n", byGo: true},
 		{
 			name: "a file that embeds", files: map[string]string{

@@ -32,7 +32,7 @@ func TestEmbed(t *testing.T) {
 		{name: "under another name", main: program("\te \"embed\"\n\t\"io/fs\"", strings.Replace(files, "embed.FS", "e.FS", 1), list), want: "1 data/x[1].bin two\n"},
 		{name: "without a package name", main: program("\t. \"embed\"\n\t\"io/fs\"", strings.Replace(files, "embed.FS", "FS", 1), list), want: "1 data/x[1].bin two\n"},
 		{name: "of another type", main: program("", "\tn = 2\n\twords int = gonbatch__embed_words(\"a.txt\")", "println(n, words)"), want: "# cell\n./main.go:9:5: go:embed cannot apply to var of type int\n"},
-		{name: "a source", file: "main.go", main: program("", "\twords string = gonbatch__embed_words(\"*.go\")", "println(words)"), want: "# cell\n./main.go:8:2: //go:embed *.go: beside a program, Go would take main.go for a part of it: move the file into a folder\n"},
+		{name: "a source", file: "main.go", main: program("", "\twords string = gonbatch__embed_words(\"*.go\")", "println(words)"), want: "# cell\n./main.go:8:2: //go:embed *.go: Go would compile main.go into the program: move it into a subfolder\n"},
 		{name: "none again", main: program("", "\tn = 2", "println(n)"), want: "2\n"},
 	}
 	for _, step := range steps {
@@ -63,7 +63,7 @@ func TestEmbedInTest(t *testing.T) {
 }
 
 // TestEmbeddedContentCounts: when an embedded file has changed, a kept variable begins again, and
-// so does a training.
+// so does a training run.
 func TestEmbeddedContentCounts(t *testing.T) {
 	dir := t.TempDir()
 	b := &builder{Options: Options{Verb: []string{"build"}, NotebookDir: dir, Dir: t.TempDir(), Plans: t.TempDir(), Cell: t.TempDir(), Checkpoints: "/places"}}

@@ -44,8 +44,8 @@ func program(body string, imports ...string) string {
 	return "package main\n\nimport (\n\t\"" + strings.Join(imports, "\"\n\t\"") + "\"\n)\n\nfunc main() { " + body + " }\n"
 }
 
-// TestPlain: as in a job, a program that imports nothing of gonbatch has the versions that its own
-// modules ask for, also beside the kernel's own functions.
+// TestPlain: as in a job, a program that does not import gonbatch has the versions that its own
+// modules ask for, even next to the kernel's own functions.
 func TestPlain(t *testing.T) {
 	const plots, pin, shared, trainer = "example.com/plots", "example.com/pin", "example.com/shared", "gonbatch/trainer"
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// plan is how to compile and link a program. In its texts, workMark stands for the tools' working
+// plan is how to compile and link a program. In its strings, workMark stands for the tools' working
 // folder, and dirMark for the program's folder.
 type plan struct {
 	// Compile and Link are the tools with their arguments.

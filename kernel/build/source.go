@@ -41,7 +41,7 @@ func OwnFiles() []string {
 
 var mainBegins = regexp.MustCompile(`(?m)^func main\(\) *\{`)
 
-// prepare writes the program's script, and puts the kernel's files that the program needs beside
+// prepare writes the program's script, and puts the kernel's files that the program needs next to
 // main.go. The messages, in the compiler's form, are about what the program can't embed.
 func (b *builder) prepare() (messages []byte, err error) {
 	script, err := os.ReadFile(filepath.Join(b.Seed, "program"))
@@ -61,7 +61,7 @@ func (b *builder) prepare() (messages []byte, err error) {
 	return nil, b.addFiles(text)
 }
 
-// addFiles puts the kernel's other files that the program needs beside main.go.
+// addFiles puts the kernel's other files that the program needs next to main.go.
 func (b *builder) addFiles(text []byte) error {
 	keeps, err := b.copySeed(keepFile, true)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// trainingFile is the file in Cell with a Training. It does not exist for tests.
+// trainingFile is the file in Cell with a Training run. It does not exist for tests.
 const trainingFile = "training"
 
 // Training describes a cell's program that may train.

@@ -77,8 +77,8 @@ func TestCodeHash(t *testing.T) {
 	}
 }
 
-// TestModuleState: a training's place depends on the versions of the modules that it imports, and
-// on the sources that they have in local folders.
+// TestModuleState: a training run's place depends on the versions of the modules that it imports,
+// and on the sources that they have in local folders.
 func TestModuleState(t *testing.T) {
 	const goMod = "module cell_%s\n\ngo 1.26\n\nrequire (\n\texample.com/near v0.0.0\n\texample.com/far %s\n\texample.com/other %s\n\texample.com/far/nested %s\n)\n\nreplace example.com/near => ../near\n%s"
 	mod := func(session, far, other, nested, more string) string {
@@ -122,8 +122,8 @@ func TestModuleState(t *testing.T) {
 	}
 }
 
-// placeWith returns the name of a training's place for a module of these files, one of which has
-// another text.
+// placeWith returns the name of a training run's place for a module of these files, one of which
+// has another text.
 func placeWith(t *testing.T, files map[string]string, name, text string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCleanEmbed: a text that quotes the cell does not show the calls that Prepare added.
+// TestCleanEmbed: a message that quotes the cell does not show the calls that Prepare added.
 func TestCleanEmbed(t *testing.T) {
 	for _, code := range []string{
 		"//go:embed a.txt \"b \\\"c\\\" (d)\"\nvar größe string",

@@ -36,7 +36,7 @@ func setting(set func(*preparer)) func(*preparer, gocell.Call) (string, error) {
 	}
 }
 
-// alone replaces a magic without arguments by a text.
+// alone replaces a magic without arguments with a string.
 func alone(text string) func(*preparer, gocell.Call) (string, error) {
 	return func(_ *preparer, call gocell.Call) (string, error) {
 		if rest := call.Rest(); rest != "" {
@@ -77,7 +77,7 @@ func setEnv(p *preparer, call gocell.Call) (string, error) {
 
 func devices(p *preparer, call gocell.Call) (string, error) {
 	if len(p.file.Mains) > 0 {
-		return "", errors.New("%devices is a program of its own: put it into another cell than the one with %%")
+		return "", errors.New("%devices is a program of its own: put it into a different cell from the one with %%")
 	}
 	return alone(bareOpen+"gonbatch__devices() }")(p, call)
 }

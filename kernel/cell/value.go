@@ -46,7 +46,7 @@ func insert(lines []string, f gocell.File, offset int, text string) {
 	lines[line-1] = lines[line-1][:column] + text + lines[line-1][column:]
 }
 
-// CleanMarks removes the text that ShowValue and Prepare added from a text that quotes the cell,
+// CleanMarks removes the text that ShowValue and Prepare added from a message that quotes the cell,
 // and moves the caret under a quoted line.
 func CleanMarks(text string) string {
 	lines := strings.Split(text, "\n")

@@ -62,7 +62,7 @@ func checkTarget(v reflect.Value, path string) error {
 	case reflect.Slice, reflect.Map:
 		empty = v.Len() == 0
 	case reflect.Pointer:
-		return fmt.Errorf("%s points to a nil pointer, which it would not when it is loaded: keep a pointer to a value", path)
+		return fmt.Errorf("%s points to a nil pointer, which can't be restored: keep a pointer to a value", path)
 	}
 	if !empty {
 		return nil

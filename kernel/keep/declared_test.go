@@ -45,7 +45,7 @@ func (m *keptModel) run(hash string, set int) (began int, unread bool) {
 }
 
 // TestOtherCode compares with the model: a value that other code has made is not loaded. It is not
-// lost either, and is there again with the code of before.
+// lost either, and is there again with the earlier code.
 func TestOtherCode(t *testing.T) {
 	random := rand.New(rand.NewSource(7))
 	dir, _ := session(t)

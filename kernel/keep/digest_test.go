@@ -66,8 +66,8 @@ func TestEachChangeIsKept(t *testing.T) {
 	}
 }
 
-// TestMapStays: if a map has not changed, its file stays as it is, so that a training that reads it
-// can resume; any change is written.
+// TestMapStays: if a map has not changed, its file stays as it is, so that a training run that
+// reads it can resume; any change is written.
 func TestMapStays(t *testing.T) {
 	type entry struct {
 		Counts map[string]int

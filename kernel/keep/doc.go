@@ -6,7 +6,7 @@
 //
 //	func kept() keep.Vars { return keep.Vars{"x": &x, "y": &y} }
 //	func init()           { kept().Load(keep.Declared{"x": "(hash)"}) } // before other init functions
-//	func main()           { defer kept().Begin()()  // also if the cell panics
+//	func main()           { defer kept().Begin()()  // even if the cell panics
 //
 // Init functions may register a value's type, so Begin loads the values that can't be loaded before
 // the program's own init functions have run. A value that can't be loaded at all is not overwritten

@@ -36,7 +36,7 @@ func SaveNow() {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			fmt.Fprintf(os.Stderr, "%%keep: the values of before this program are kept: %v\n", r)
+			fmt.Fprintf(os.Stderr, "%%keep: the values from before this program are kept: %v\n", r)
 		}
 	}()
 	program.running.save()

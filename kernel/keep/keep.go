@@ -84,7 +84,7 @@ func (v Vars) Retry() {
 			continue
 		}
 		u.initial = hashOf(name, v.value(name))
-		fmt.Fprintf(os.Stderr, "%%keep %s: %v: it has its initial value; the kept one stays as long as nothing changes %s\n", name, u.err, name)
+		fmt.Fprintf(os.Stderr, "%%keep %s: %v: it has its initial value; the kept one stays until a program changes %s\n", name, u.err, name)
 	}
 }
 

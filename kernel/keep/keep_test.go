@@ -203,7 +203,7 @@ func job(t *testing.T, cells ...string) (rundir.Dir, func(cell string, rank, siz
 }
 
 // TestRanks: each rank of a job finds its own value; a rank that the cell before did not have finds
-// rank 0's, also after a cell that only rank 0 ran.
+// rank 0's, even after a cell that only rank 0 ran.
 func TestRanks(t *testing.T) {
 	dir, run := job(t, "all", "main", "again")
 	save := func(cell string, size, value int) {

@@ -132,9 +132,9 @@ func memoryOf(v reflect.Value) []byte {
 func readType(r io.Reader, want string) error {
 	text := make([]byte, len(want))
 	if _, err := io.ReadFull(r, text); err != nil || string(text) != want {
-		return errors.New("it is of another type")
+		return errors.New("it has a different type")
 	}
 	return nil
 }
 
-func errCutOff(err error) error { return fmt.Errorf("the file is cut off: %w", err) }
+func errCutOff(err error) error { return fmt.Errorf("the file is truncated: %w", err) }

@@ -89,7 +89,7 @@ func (p place) setOpen(names []string) {
 // warnOfUnsaved warns that an earlier cell of the job has not saved its variables.
 func (p place) warnOfUnsaved(names []string) {
 	if p.unsaved != "" && p.rank == 0 {
-		fmt.Fprintf(os.Stderr, "%%keep %s: not saved in cell %s, because its program did not return from main: what it changed is lost\n", strings.Join(names, ", "), p.unsaved)
+		fmt.Fprintf(os.Stderr, "%%keep %s: not saved in cell %s, because its program did not return from main: its changes are lost\n", strings.Join(names, ", "), p.unsaved)
 	}
 }
 
@@ -210,8 +210,8 @@ func encodeFile(w io.Writer, name string, value reflect.Value) error {
 
 // unchanged reports whether the old file already has the value, in gob's encoding: that depends on
 // the order of a map's entries, and on the types that the program has encoded before. Then the file
-// stays as it is, because a training compares the hash of the kept values to decide whether it may
-// resume.
+// stays as it is, because a training run compares the hash of the kept values to decide whether it
+// may resume.
 func unchanged(name string, old *os.File, value reflect.Value) bool {
 	if !usesGob(value.Type()) || check(value, name, true, nil) != nil {
 		return false

@@ -68,7 +68,7 @@ func TestUnusedByRanks(t *testing.T) {
 	}
 }
 
-// TestLateRank: a rank that begins when rank 0 has ended already begins with the value of before.
+// TestLateRank: a rank that begins when rank 0 has ended already begins with the earlier value.
 func TestLateRank(t *testing.T) {
 	t.Setenv(rundir.EnvKeepDir, t.TempDir())
 	count := func(x *int) { *x++ }

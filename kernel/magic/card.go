@@ -57,7 +57,7 @@ func (s state) history() string {
 	return strings.Join(parts, ", ")
 }
 
-// caption stands beside the progress bar: rank 0's progress line without the metrics in it, which
+// caption is next to the progress bar: rank 0's progress line without the metrics in it, which
 // are shown elsewhere.
 func (s state) caption() string {
 	var parts []string

@@ -41,7 +41,7 @@ func (m *Magics) logs(ctx context.Context, s Session, args string) error {
 	return m.command(ctx, s, append(append([]string{"logs"}, flags...), job.target()))
 }
 
-// logsArgs parses "[--rank N] [FLAGS] [JOB]".
+// logsArgs parses "[--rank N] [FLAGS] [RUN]".
 func logsArgs(args string) (flags []string, job string, err error) {
 	words, err := shlex.Split(args)
 	if err != nil {

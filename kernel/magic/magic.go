@@ -11,7 +11,7 @@ import (
 	"gonbatch/kernel/widget"
 )
 
-// Session is the kernel's side of a magic. Its methods may be called concurrently, and also after
+// Session is the kernel's side of a magic. Its methods may be called concurrently, and even after
 // the cell has ended.
 type Session interface {
 	// Print prints text as output of the cell.

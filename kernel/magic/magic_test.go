@@ -18,7 +18,7 @@ import (
 // small is a session whose notebook is a few cells.
 type small struct {
 	cells []string
-	// earlier are the cells' earlier texts.
+	// earlier are the cells' earlier sources.
 	earlier []string
 
 	mu        sync.Mutex
@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 		args  string // the submit command's first arguments
 		text  string
 		err   string
-		// earlier are the cells' earlier texts.
+		// earlier are the cells' earlier sources.
 		earlier []string
 		// program is the submit command, if it is not the usual one.
 		program string
@@ -125,7 +125,7 @@ func TestRun(t *testing.T) {
 			args: "--json --name notebook --cell 2 --nodes 1 .session-*.ipynb", text: "with the declarations of 1 other cell",
 		},
 		{name: "nothing to submit", call: Call{Name: "submit"}, cells: []string{"%submit"}, err: "no cell of this session has run"},
-		{name: "no file", call: Call{Name: "submit", Args: "--saved"}, err: "does not tell which file"},
+		{name: "no file", call: Call{Name: "submit", Args: "--saved"}, err: "doesn't say which file"},
 		{name: "the script only", call: Call{Name: "submit", Args: "--dry-run"}, cells: []string{"x"}, text: "#!/bin/bash\nsrun train\n"},
 		{name: "open quote", call: Call{Name: "submit", Args: `"`}, cells: []string{"x"}, err: "EOF"},
 		{name: "refused", call: Call{Name: "submit", Args: "refuse"}, cells: []string{"x"}, err: "submit: refused"},

@@ -88,7 +88,7 @@ func (o *observer) log(dir rundir.Dir, number int) *logReader {
 	return l
 }
 
-// lookAtRanks finds out where each rank runs. It reads a rank's log until the log says so.
+// lookAtRanks finds out where each rank runs. It reads a rank's log until it finds the host.
 func (o *observer) lookAtRanks(dir rundir.Dir, s *state) {
 	size, err := strconv.Atoi(o.log(dir, 0).place.Size)
 	if err != nil {

@@ -49,8 +49,8 @@ func redeclared(ordered []Cell) (doubts []string) {
 			before, taken := winners[key]
 			winners[key] = c
 			if taken && before.Last > c.Last {
-				doubts = append(doubts, fmt.Sprintf("cells %s and %s both declare %s: the job takes it as cell %s has it, which comes later, "+
-					"but the session as cell %s does, which ran later: run cell %s again, or remove one of them",
+				doubts = append(doubts, fmt.Sprintf("cells %s and %s both declare %s: the job uses cell %s, which comes later, "+
+					"but the session uses cell %s, which ran later: run cell %s again, or remove one of them",
 					before.label(0), c.label(0), strings.ReplaceAll(key, "~", "."), c.label(0), before.label(0), c.label(0)))
 			}
 		}
@@ -67,7 +67,7 @@ func removed(winners map[string]Cell, c Cell) (doubts []string) {
 			continue
 		}
 		if before := winners[key]; before.Last > c.Last {
-			doubts = append(doubts, fmt.Sprintf("cell %s declares %s, and ran after cell %s, which stands below and removes it (%s): the job doesn't have it, but the session does: "+
+			doubts = append(doubts, fmt.Sprintf("cell %s declares %s, and ran after cell %s, which is below it and removes it (%s): the job doesn't have it, but the session does: "+
 				"delete that line, or move it above cell %s", before.label(0), strings.ReplaceAll(key, "~", "."), c.label(0), call.Name(), before.label(0)))
 		}
 		delete(winners, key)

@@ -35,13 +35,13 @@ func TestArranged(t *testing.T) {
 			name:  "the first of two declarations again, in the notebook",
 			cells: []Cell{ran("var n = 1", 1, 4, 1), ran("var n = 2", 2, 2, 2), ran(main, 3, 5, 3)},
 			want:  []Cell{ran("var n = 1", 1, 4, 1), ran("var n = 2", 2, 2, 2), ran(main, 3, 5, 3)},
-			doubt: "cells 1 and 2 both declare n: the job takes it as cell 2 has it",
+			doubt: "cells 1 and 2 both declare n: the job uses cell 2",
 		},
 		{
 			name:  "a declaration again, after its removal",
 			cells: []Cell{ran("var n = 1", 1, 3, 1), ran("%rm n", 2, 2, 2), ran(main, 4, 4, 3)},
 			want:  []Cell{ran("var n = 1", 1, 3, 1), ran("%rm n", 2, 2, 2), ran(main, 4, 4, 3)},
-			doubt: "cell 1 declares n, and ran after cell 2, which stands below and removes it (%rm)",
+			doubt: "cell 1 declares n, and ran after cell 2, which is below it and removes it (%rm)",
 		},
 		{
 			name:  "and once more below",

@@ -14,7 +14,7 @@ import (
 	"gonbatch/submit/report"
 )
 
-// resultPackage imports the package with the type of the values that %result JOB as NAME declares,
+// resultPackage imports the package with the type of the values that %result RUN as NAME declares,
 // under a name that cells don't use for something else.
 const resultPackage = `gonbatch__result "gonbatch/submit/result"`
 

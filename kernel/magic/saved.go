@@ -50,7 +50,7 @@ func (m *Magics) Declaring(key string) int {
 }
 
 // savedCells returns the code cells of the saved notebook, by their keys. It returns none if there
-// is no readable file: then only the session counts.
+// is not a readable file: then only the session counts.
 func (m *Magics) savedCells() map[string]*nbformat.Cell {
 	byKey := map[string]*nbformat.Cell{}
 	notebook, err := nbformat.Read(m.notebookFile())

@@ -10,7 +10,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// series is a metric over the steps of a training.
+// series is a metric over the steps of a training run.
 type series struct {
 	Name   string
 	Points []point

@@ -77,7 +77,7 @@ func ownWords(words []string) []string {
 func (m *Magics) submitSaved(ctx context.Context, s Session, words []string) error {
 	file := m.notebookFile()
 	if file == "" {
-		return errors.New("%submit --saved: this client does not tell which file the notebook is (JPY_SESSION_NAME is unset): use %submit, or !submit FILE")
+		return errors.New("%submit --saved: this client doesn't say which file the notebook is (JPY_SESSION_NAME is unset): use %submit, or !submit FILE")
 	}
 	if cells := savedCells(file); cells != nil {
 		warnStale(s, cells)
@@ -97,9 +97,9 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 	return m.submitCells(ctx, s, cells, slices.Concat([]string{"--cell", strconv.Itoa(len(cells))}, m.sessionKept(), words))
 }
 
-// submitCells writes a notebook of the cells beside the real one, so that the same submit.yaml
-// applies and the same files are beside it, and submits it. The cells may be in another folder now,
-// by %cd, which the job does again.
+// submitCells writes a notebook of the cells next to the real one, so that the same submit.yaml
+// applies and the same files are next to it, and submits it. The cells may be in another folder
+// now, by %cd, which the job does again.
 func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words []string) (err error) {
 	text, err := notebookText(cells)
 	if err != nil {
@@ -107,7 +107,7 @@ func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words
 	}
 	file, err := os.CreateTemp(m.opts.NotebookDir, ".session-*.ipynb")
 	if err != nil {
-		return fmt.Errorf("%%submit: write the session's notebook beside yours: %w: make that folder writable, or use %%submit --saved", err)
+		return fmt.Errorf("%%submit: write the session's notebook next to yours: %w: make that folder writable, or use %%submit --saved", err)
 	}
 	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
 	if _, err = file.Write(text); err != nil {

@@ -52,7 +52,7 @@ func TestSubmitElsewhere(t *testing.T) {
 	}
 }
 
-// TestSubmitFromAnotherFolder: after %cd, the session's notebook is still beside the user's, where
+// TestSubmitFromAnotherFolder: after %cd, the session's notebook is still next to the user's, where
 // the job's own %cd begins, and the user's is found by a relative name.
 func TestSubmitFromAnotherFolder(t *testing.T) {
 	for _, args := range []string{"--dry-run", "--saved --dry-run"} {

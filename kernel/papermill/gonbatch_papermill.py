@@ -1,6 +1,7 @@
 """papermill's parameters as Go.
 
-Importing this module registers the translator for the language "go"; papermill does that by itself once the package is installed:
+Importing this module registers the translator for the language "go"; papermill does that by itself
+once the package is installed:
 
     papermill train.ipynb out.ipynb -p epochs 3 -p name "a run"
 
@@ -10,7 +11,8 @@ writes, after the cell tagged "parameters",
     var epochs = 3
     var name = "a run"
 
-The kernel "gonbatch" gives each variable the type that it had before, so 3 may be the value of a float32.
+The kernel "gonbatch" gives each variable the type that it had before, so 3 may be the value of a
+float32.
 """
 
 import json
@@ -20,7 +22,10 @@ import re
 
 
 def __getattr__(name):
-    """Engine, the entry point, is papermill's own engine. papermill may ask for it while the import below is under way."""
+    """Engine, the entry point, is papermill's own engine.
+
+    papermill may ask for it while the import below is under way.
+    """
     if name != "Engine":
         raise AttributeError(name)
     from papermill.engines import NBClientEngine

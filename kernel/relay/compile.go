@@ -51,7 +51,7 @@ func (e *execution) placeName(number, line string) string {
 	return fmt.Sprintf("cell [%s] line %s", number, line)
 }
 
-// lastLineOf splits a text into its last line and the text before it.
+// lastLineOf splits a string into its last line and what precedes it.
 func lastLineOf(text string) (before, last string) {
 	at := strings.LastIndex(text, "\n")
 	return text[:max(at, 0)], text[at+1:]

@@ -59,7 +59,7 @@ func (c Connection) Write(file string) error {
 
 func (c Connection) validate() error {
 	if c.Transport != "tcp" && c.Transport != "ipc" {
-		return fmt.Errorf("transport %q: only tcp and ipc are known", c.Transport)
+		return fmt.Errorf("transport %q: only tcp and ipc are supported", c.Transport)
 	}
 	for _, port := range []int{c.Shell, c.IOPub, c.Stdin, c.Control, c.Heartbeat} {
 		if port <= 0 {

@@ -8,7 +8,7 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// Died reports that GoNB has ended, though nobody asked it to.
+// Died is the error of a session whose GoNB has ended unasked.
 type Died struct {
 	// Reason is why, as far as it is known.
 	Reason string
@@ -17,7 +17,7 @@ type Died struct {
 var _ error = (*Died)(nil)
 
 func (d *Died) Error() string {
-	return fmt.Sprintf("GoNB, which runs the cells, ended: %s. With it the session's declarations and the values of %%keep are gone: "+
+	return fmt.Sprintf("GoNB, which runs the cells, ended: %s. The session's declarations and %%keep values are lost: "+
 		"restart the kernel, unless your client has done so, and run the cells again from the first", d.Reason)
 }
 

@@ -286,7 +286,7 @@ func BenchmarkExecute(b *testing.B) {
 	}
 }
 
-// bed is a client, a relay, and a small kernel in place of GoNB.
+// bed is a client, a relay, and a small kernel instead of GoNB.
 type bed struct {
 	testing.TB
 	shell, control, iopub *socket

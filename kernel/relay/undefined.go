@@ -32,7 +32,7 @@ func (e *execution) declaredElsewhere(message string) string {
 	return ""
 }
 
-// inParentheses returns a text in parentheses, after a space; "" for no text.
+// inParentheses returns a string in parentheses, after a space; "" for an empty string.
 func inParentheses(text string) string {
 	if text == "" {
 		return ""

@@ -1,4 +1,6 @@
-"""Run cells on the gonbatch kernel and print, as JSON, how each ended: [status, ename, evalue, output].
+"""Run cells on the gonbatch kernel and print, as JSON, how each ended.
+
+A cell's end is [status, ename, evalue, output].
 
 A cell that waits is interrupted after three seconds. A kernel that dies is restarted.
 """

@@ -1,4 +1,4 @@
-"""Play a user of `jupyter console` with the gonbatch kernel, and print, as JSON, what each step showed.
+"""Play a user of `jupyter console` with the gonbatch kernel, and print what each step showed, as JSON.
 
 Standard input: a list of {"type": keys, "want": regular expression}; "^C" interrupts, "^D" ends the
 console. If the text that a step wants does not appear in time, the program fails and quotes the screen.

@@ -13,7 +13,8 @@ from jupyter_client.manager import start_new_kernel
 PATIENCE = 600  # seconds
 MEGABYTES = 200
 
-# A second front end executes cells and prints their output. It is stopped, as with Ctrl-Z, and continued.
+# A second front end executes cells and prints their output. It is stopped, as with Ctrl-Z, and
+# continued.
 SECOND = """
 import sys
 from jupyter_client import BlockingKernelClient

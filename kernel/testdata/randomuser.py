@@ -39,7 +39,7 @@ class FrontEnd:
         return self.client.execute(code, allow_stdin=False)
 
     def result(self, ident, code):
-        """Check the states of the kernel, and return the reply to a cell, its streams and its result."""
+        """Check the kernel's states, and return the reply to a cell, its streams and its result."""
         reply = self.reply(ident)
         texts, result, states = {"stdout": "", "stderr": ""}, None, []
         while not states or states[-1] != "idle":

@@ -37,7 +37,7 @@ type Codec struct {
 // nothing is signed or checked.
 func NewCodec(signatureScheme, key string) (*Codec, error) {
 	if key != "" && signatureScheme != scheme {
-		return nil, fmt.Errorf("signature scheme %q: only %s is known: leave the client's Session.signature_scheme alone", signatureScheme, scheme)
+		return nil, fmt.Errorf("signature scheme %q: only %s is supported: don't change the client's Session.signature_scheme", signatureScheme, scheme)
 	}
 	return &Codec{key: []byte(key), seen: map[string]bool{}, ring: make([]string, remembered)}, nil
 }

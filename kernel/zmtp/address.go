@@ -40,7 +40,7 @@ func listenAtFile(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// isAbandoned reports whether a path is a socket on which nobody listens.
+// isAbandoned reports whether a path is a socket on which no process listens.
 func isAbandoned(path string) bool {
 	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSocket == 0 {
 		return false

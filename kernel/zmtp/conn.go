@@ -98,7 +98,7 @@ func (c *conn) command(body []byte) (frames [][]byte, err error) {
 
 // write writes packets from the queue until the queue is closed or the client is gone.
 func (c *conn) write() {
-	defer c.Close() //nolint:errcheck // nobody reads it any more
+	defer c.Close() //nolint:errcheck // nobody reads it anymore
 	for {
 		parts, ok := c.out.take()
 		if !ok {

@@ -43,7 +43,7 @@ func readFrame(r *bufio.Reader, limit int64) (frame, error) {
 		return f, err
 	}
 	if size > uint64(limit) {
-		return f, fmt.Errorf("a frame of %d bytes: at most %d are taken", size, limit)
+		return f, fmt.Errorf("a frame of %d bytes: at most %d are accepted", size, limit)
 	}
 	f.body, err = readBody(r, int64(size))
 	return f, err

@@ -76,7 +76,7 @@ func greet(c net.Conn, in io.Reader) error {
 	case theirs[9] != 0x7f || theirs[10] < 3:
 		return fmt.Errorf("%w: signature %#x, version %d: want 0x7f, 3", errMalformed, theirs[9], theirs[10])
 	case !bytes.Equal(theirs[12:32], mechanism):
-		return fmt.Errorf("mechanism %q: only NULL is known", bytes.TrimRight(theirs[12:32], "\x00"))
+		return fmt.Errorf("mechanism %q: only NULL is supported", bytes.TrimRight(theirs[12:32], "\x00"))
 	}
 	return nil
 }

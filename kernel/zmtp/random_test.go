@@ -50,7 +50,7 @@ func conversation(random *rand.Rand) []byte {
 	return said
 }
 
-// spoil changes a text as a broken or hostile client might.
+// spoil changes a string as a broken or hostile client might.
 func spoil(random *rand.Rand, text []byte) []byte {
 	for range random.IntN(4) {
 		at := random.IntN(len(text))

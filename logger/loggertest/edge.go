@@ -2,7 +2,7 @@ package loggertest
 
 import "math"
 
-// edgeValues are metrics of trainings that go wrong, or very well.
+// edgeValues are metrics of training runs that go wrong, or very well.
 var edgeValues = map[string][]float64{
 	"one":      {3},
 	"constant": {2, 2, 2},

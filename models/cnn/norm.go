@@ -30,9 +30,9 @@ type BatchNormBuilder struct {
 // variables, so each can load the other's checkpoints, and norm.UpdateBatchNormAverages works. On a
 // CPU its gradient takes a fifth of the time.
 //
-// In a training on several ranks, package trainer makes it normalize over the whole batch; in your
-// own loop, World.SyncBatchNorm does. Otherwise each rank uses its own part of the batch. Ranks
-// must have parts of the same size.
+// In a training run on several ranks, package trainer makes it normalize over the whole batch; in
+// your own loop, World.SyncBatchNorm does. Otherwise each rank uses its own part of the batch.
+// Ranks must have parts of the same size.
 func BatchNorm(scope *model.Scope, x *graph.Node) *BatchNormBuilder {
 	return &BatchNormBuilder{scope: scope, x: x, momentum: 0.99, epsilon: 1e-3, trainable: true}
 }
@@ -228,7 +228,7 @@ func (n normalization) overBatch(a, b *graph.Node) (meanA, meanB *graph.Node) {
 
 // moments returns the mean and variance of each channel, over the ranks too if they are
 // synchronized. The variance is that around the common mean: mean(x^2) - mean(x)^2 would lose the
-// digits of a variance that is small beside the mean.
+// digits of a variance that is small compared with the mean.
 func (n normalization) moments() (mean, variance *graph.Node) {
 	if n.overRanks == nil {
 		return moments(n.x)

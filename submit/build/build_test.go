@@ -297,7 +297,7 @@ func TestToolErrors(t *testing.T) {
 		{"an old Go", m, dir, Options{Go: oldGo(t, `case "$*" in "env GOVERSION") echo go1.19.8;; *) echo "go: errors parsing go.mod: invalid go version" >&2; exit 1;; esac`)}, `is go1.19.8, and the programs need Go 1.`},
 		{"an old Go that reads go.mod", m, dir, Options{Go: oldGo(t, `echo '{"GOVERSION": "go1.20"}'`)}, `is go1.20, and the programs need Go 1.`},
 		{"no Go at a path", m, dir, Options{Go: "/no/such/go"}, `the Go compiler "/no/such/go" is not on PATH`},
-		{"no C compiler", cgo, cgoDir, Options{Env: noCC}, "there is no C compiler"},
+		{"no C compiler", cgo, cgoDir, Options{Env: noCC}, "no C compiler found"},
 		{"refused flag", refused, refusedDir, Options{}, "%goflags -o cannot be used for a job"},
 		{"cache is a file", m, dir, Options{CacheDir: "/dev/null"}, "build hello.ipynb: mkdir /dev/null"},
 	}

@@ -13,6 +13,6 @@
 //	program := result.Programs["train"]
 //
 // Programs are built with -trimpath and without symbol tables (-ldflags "-s -w", which halves the
-// time to link); panics still name the notebook, the cell and the line. GOFLAGS is honoured, except
+// time to link); panics still name the notebook, the cell and the line. GOFLAGS is honored, except
 // for flags that change where modules come from or what is printed.
 package build

@@ -90,7 +90,7 @@ func blank(s string) string {
 func newError(m *export.Module, output []byte, err error) error {
 	e := &Error{Notebook: m.Notebook, Output: strings.TrimSpace(string(output)), Err: err}
 	if strings.Contains(e.Output, "C compiler") && strings.Contains(e.Output, "not found") {
-		return fmt.Errorf("build %s: there is no C compiler, which programs with XLA or MPI need; install gcc, or set CC\n%s", m.Notebook, e.Output)
+		return fmt.Errorf("build %s: no C compiler found, and programs with XLA or MPI need one; install gcc, or set CC\n%s", m.Notebook, e.Output)
 	}
 	lines := strings.Split(e.Output, "\n")
 	for i := 0; i < len(lines); i++ {

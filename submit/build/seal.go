@@ -14,7 +14,7 @@ import (
 	"gonbatch/submit/store"
 )
 
-// sumsName is the file with the programs' hashes, beside them. No cell can have this name.
+// sumsName is the file with the programs' hashes, next to them. No cell can have this name.
 const sumsName = ".sums.json"
 
 // programMode makes programs read-only, because run directories have links to them.

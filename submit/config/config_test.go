@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 		{name: "near key", project: "time: 1\nnode: 2\n", want: file + `:2: unknown key "node": did you mean "nodes"?`},
 		{name: "underscore", project: "Nodes: 2\n", want: file + `:1: unknown key "Nodes": did you mean "nodes"?`},
 		{name: "no near key", project: "colour: red\n", want: file + `:1: unknown key "colour": the keys are env, follow, nodes, target, template, time`},
-		{name: "flag only", project: "dry-run: true\n", want: file + `:1: key "dry-run": only the command line can set it, by --dry-run`},
+		{name: "flag only", project: "dry-run: true\n", want: file + `:1: key "dry-run": only the command line can set it, with --dry-run`},
 		{name: "not a number", project: "nodes: two\n", want: file + `:1: nodes: "two" is not a whole number`},
 		{name: "not a bool", project: "follow: 7\n", want: file + `:1: follow: "7" is not true or false`},
 		{name: "list for a number", project: "nodes: [1]\n", want: file + `:1: nodes: a list is not a whole number`},

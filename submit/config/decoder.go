@@ -12,12 +12,12 @@ import (
 	"gonbatch/internal/yamldoc"
 )
 
-// decoder reads the YAML of a submit.yaml for viper. Viper's own decoder turns texts into numbers
+// decoder reads the YAML of a submit.yaml for viper. Viper's own decoder turns strings into numbers
 // and times ("010" becomes 8), and knows neither line numbers nor the valid keys: see
 // docs/adr/0011-viper-reads-the-options-by-a-decoder-of-ours.md.
 type decoder struct {
 	flags *pflag.FlagSet
-	// some makes the decoder skip keys that are no flags.
+	// some makes the decoder skip keys that are not flags.
 	some bool
 	// path is the current file.
 	path string
@@ -28,7 +28,7 @@ type decoder struct {
 // Decoder returns the decoder itself: there is one format.
 func (d *decoder) Decoder(string) (viper.Decoder, error) { return d, nil }
 
-// Decode maps each key to the texts of its value as written: one text, or a list's items.
+// Decode maps each key to the strings of its value as written: one string, or a list's items.
 func (d *decoder) Decode(data []byte, into map[string]any) error {
 	var doc yaml.Node
 	if err := cmp.Or(yamldoc.Single(data), yaml.Unmarshal(data, &doc)); err != nil {
@@ -83,7 +83,7 @@ func absolute(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// textsOf returns the texts of a flag's value: a scalar's text as written, or the texts of a list's
+// textsOf returns the strings of a flag's value: a scalar as written, or the strings of a list's
 // items.
 func textsOf(flag *pflag.Flag, value *yaml.Node) ([]string, error) {
 	if value.Kind == yaml.AliasNode {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// lookup returns a key's flag, or an error if the key is no flag that may be set here.
+// lookup returns a key's flag, or an error if the key is not a flag that may be set here.
 func lookup(flags *pflag.FlagSet, key string) (*pflag.Flag, error) {
 	known := settable(flags)
 	for _, f := range known {
@@ -18,7 +18,7 @@ func lookup(flags *pflag.FlagSet, key string) (*pflag.Flag, error) {
 		}
 	}
 	if flags.Lookup(key) != nil {
-		return nil, fmt.Errorf("key %q: only the command line can set it, by --%s", key, key)
+		return nil, fmt.Errorf("key %q: only the command line can set it, with --%s", key, key)
 	}
 	if near := nearest(key, known); len(near) > 0 {
 		return nil, fmt.Errorf("unknown key %q: did you mean %s?", key, strings.Join(near, " or "))
@@ -33,7 +33,7 @@ func lookup(flags *pflag.FlagSet, key string) (*pflag.Flag, error) {
 // maxDistance is how many letters of a typo may be wrong.
 const maxDistance = 3
 
-// nearest lists up to three keys that a typo may stand for, the nearest first.
+// nearest lists up to three keys that may be meant by a typo, the nearest first.
 func nearest(key string, known []*pflag.Flag) []string {
 	type candidate struct {
 		name     string

@@ -118,7 +118,7 @@ func apply(v *viper.Viper, origins map[string]string, flag *pflag.Flag) (string,
 	return Default, nil
 }
 
-// set sets flag to the texts of an entry: all of them if it is a list, else the only one.
+// set sets flag to the strings of an entry: all of them if it is a list, else the only one.
 func set(flag *pflag.Flag, texts []string) error {
 	if list, ok := flag.Value.(pflag.SliceValue); ok {
 		return list.Replace(texts)

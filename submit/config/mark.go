@@ -19,7 +19,7 @@ const (
 	MachineOnly = "gonbatch_machine_only"
 )
 
-// Mark marks the named flags. It panics on a name that is no flag, which is a bug of the caller.
+// Mark marks the named flags. It panics on a name that is not a flag, which is a bug of the caller.
 func Mark(fs *pflag.FlagSet, mark string, names ...string) {
 	for _, name := range names {
 		if err := fs.SetAnnotation(name, mark, nil); err != nil {

@@ -12,7 +12,7 @@ type textValue struct {
 	kind string
 }
 
-// NonEmpty defines a flag whose value is a text of a kind, such as "path". It refuses an empty
+// NonEmpty defines a flag whose value is a string of a kind, such as "path". It refuses an empty
 // text, which nearly always comes from an unset shell variable: the flag would be ignored.
 func NonEmpty(fs *pflag.FlagSet, to *string, kind, name, short, value, usage string) {
 	*to = value

@@ -23,7 +23,7 @@ type Program struct {
 	Path string
 	Cell rundir.Cell
 	Dir  string // Dir is the folder that it runs in.
-	// Env is set beside the cell's own, which takes precedence.
+	// Env is set in addition to the cell's own, which takes precedence.
 	Env map[string]string
 	Limits
 	// background is set if the program has the lowest priority, for the processor and for memory.
@@ -70,7 +70,7 @@ func (p Program) ask(ctx context.Context, shell submit.Shell, q forecast.Questio
 	}
 	switch {
 	case q.Answer == nil:
-		return answer, fmt.Errorf("the program of cell %s ended without a training step: check --target needs one by package trainer, or by World.Optimizer", p.Cell.Name)
+		return answer, fmt.Errorf("the program of cell %s ended without a training step: check --target needs one made with package trainer or World.Optimizer", p.Cell.Name)
 	case q.Answer.Error != "":
 		return answer, errors.New(q.Answer.Error)
 	}
@@ -82,7 +82,7 @@ func (p Program) limited(ctx context.Context) (context.Context, context.CancelFu
 	if p.Time == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, p.Time, fmt.Errorf("the program of cell %s has not come to a training step by package trainer or World.Optimizer in %s; --%s gives it more time",
+	return context.WithTimeoutCause(ctx, p.Time, fmt.Errorf("the program of cell %s has not reached a training step of package trainer or World.Optimizer in %s; --%s gives it more time",
 		p.Cell.Name, p.Time, p.TimeFlag))
 }
 
@@ -97,7 +97,7 @@ func (p Program) sayWaiting(shell submit.Shell) (end func()) {
 		for wait := silence; ; wait *= 2 {
 			select {
 			case <-time.After(wait):
-				fmt.Fprintf(shell.Err, "submit: cell %s has run for %s; it ends at its first training step by package trainer or World.Optimizer (Ctrl-C ends it now)\n",
+				fmt.Fprintf(shell.Err, "submit: cell %s has run for %s; it ends at its first training step with package trainer or World.Optimizer (Ctrl-C ends it now)\n",
 					p.Cell.Name, time.Since(started).Round(time.Second))
 			case <-done:
 				return
@@ -126,7 +126,8 @@ func (p Program) env() []rundir.Var {
 	return slices.Concat(rundir.SortedVars(p.Env), rundir.SortedVars(p.Cell.Env))
 }
 
-// humble runs a program after all others, which also keep their memory.
+// humble runs a program at the lowest priority and makes it the first that the kernel kills when
+// memory runs out.
 const humble = `echo 1000 > /proc/self/oom_score_adj; exec nice -n 19 "$0" "$@"`
 
 // run runs the program to its end. What it prints is for people.

@@ -41,7 +41,7 @@ END
 func TestAskTime(t *testing.T) {
 	p := program(t, "exec sleep 60")
 	p.Limits = estimate.Limits{Time: time.Second}
-	if _, _, _, err := ask(p, "h100"); err == nil || !strings.Contains(err.Error(), "cell train has not come to a training step by package trainer or World.Optimizer in 1s") {
+	if _, _, _, err := ask(p, "h100"); err == nil || !strings.Contains(err.Error(), "cell train has not reached a training step of package trainer or World.Optimizer in 1s") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -78,7 +78,7 @@ func TestAskFails(t *testing.T) {
 		"a failure":        {"exit 3", "h100", "failed before its first training step: exit status 3"},
 		"XLA's error":      {`echo '{"answer": {"error": "no such chip"}}' > "$` + rundir.EnvForecast + `"`, "h100", "no such chip"},
 		"another target":   {"exit 0", "h1000", "give one of"},
-		"a deaf program":   {strings.ReplaceAll(answers, "batch=$(read_batch)\n", ""), "h100", "got one of 1000"},
+		"a deaf program":   {strings.ReplaceAll(answers, "batch=$(read_batch)\n", ""), "h100", "made one of 1000"},
 	} {
 		if _, _, _, err := ask(program(t, tt.body), tt.target); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tt.want)
@@ -86,7 +86,7 @@ func TestAskFails(t *testing.T) {
 	}
 }
 
-// TestAskInterrupted: Ctrl-C, which the program gets too, is no failure of the program.
+// TestAskInterrupted: Ctrl-C, which the program gets too, is not a failure of the program.
 func TestAskInterrupted(t *testing.T) {
 	for name, body := range map[string]string{"the program ends first": "kill -INT $$; exec sleep 60", "it ends by submit": "exec sleep 60"} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"gonbatch/submit/report"
 )
 
-// ErrSilent is why there is no forecast if the user need not know: nobody wants to wait for one, or
-// the reason was given before.
+// ErrSilent is why there is no forecast if the user does not need to know: nobody wants to wait for
+// one, or the reason was given before.
 var ErrSilent = errors.New("no forecast is known")
 
 // Glance forecasts the step of a job that is queued already, in the time that the program has. The

@@ -65,7 +65,7 @@ func (k Known) find(p Program, world forecast.World) (e entry, ok bool) {
 // Keep notes a forecast, or why there is none.
 func (k Known) Keep(p Program, world forecast.World, r report.Forecast, failure error) error {
 	if p.Cell.SHA256 == "" {
-		return errors.New("a program without a hash can't be known again")
+		return errors.New("a program without a hash can't be recognized")
 	}
 	if err := os.MkdirAll(k.Dir, 0o700); err != nil {
 		return err

@@ -31,7 +31,7 @@ func Ask(ctx context.Context, shell submit.Shell, p Program, world forecast.Worl
 		fmt.Fprintf(shell.Err, "submit: the step does not fit; trying a batch of %d\n", batch*world.Ranks())
 		smaller, err := p.ask(ctx, shell, forecast.Question{World: world, Batch: batch * world.Ranks()})
 		if err == nil && smaller.Batch != batch*world.Ranks() {
-			err = fmt.Errorf("the program asked for a batch of %d got one of %d", batch*world.Ranks(), smaller.Batch)
+			err = fmt.Errorf("the program was asked for a batch of %d, and made one of %d", batch*world.Ranks(), smaller.Batch)
 		}
 		return smaller.Memory.Total, err
 	})

@@ -15,7 +15,7 @@ func Target(name string, gpus submit.GPUs) (forecast.GPU, error) {
 		return forecast.Find(name)
 	}
 	if gpus.Kind == "" {
-		return forecast.GPU{}, fmt.Errorf("name your GPUs, by target: h100 in submit.yaml or by --gpus-per-node h100:%d", gpus.Count)
+		return forecast.GPU{}, fmt.Errorf(`name your GPUs, with "target: h100" in submit.yaml or --gpus-per-node h100:%d`, gpus.Count)
 	}
 	gpu, err := forecast.OfType(gpus.Kind)
 	if err != nil {

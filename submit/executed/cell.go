@@ -86,7 +86,7 @@ func (c *bookCell) load(output json.RawMessage) error {
 	return nil
 }
 
-// joined returns a text that is stored as one string or as lines.
+// joined returns a string that is stored as one string or as lines.
 func joined(text any) string {
 	lines, ok := text.([]any)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// feed copies the output of one program to the recorder, and its text also to the log.
+// feed copies the output of one program to the recorder, and its text to the log too.
 type feed struct {
 	recorder                      *Recorder
 	out, err, display, alive, log *os.File
@@ -57,7 +57,7 @@ func (f *feed) copyText(stream string, text []byte) {
 	f.recorder.write(stream, text)
 }
 
-// copyDisplays shows the rich output. It goes on reading after a message that it can't decode, so
+// copyDisplays shows the rich output. It continues after a message that it can't decode, so
 // that the program doesn't block.
 func (f *feed) copyDisplays() {
 	defer f.display.Close() //nolint:errcheck // only read

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// streams returns the texts of a tape's streams, each with its name.
+// streams returns what a tape's streams contain, each with its name.
 func streams(t *tape) (all []string) {
 	for _, output := range t.outputs("logs/rank-0.log") {
 		switch o := output.(type) {

@@ -154,7 +154,7 @@ func TestModuleCommands(t *testing.T) {
 		{"another go command", "!*go install example.com/m@v1.0.0", "", "not run on the cluster"},
 		{"no shell command", "!*go get 'example.com", "", "not run on the cluster"},
 		{"in the kernel's folder", "!go get example.com/m@v1.2.3", "", ""},
-		{"another command in the module's folder", "!*ls -l", "", "not run on the cluster, where the kernel's temporary folder is not (write ! for !* if it does not need that folder): !*ls -l"},
+		{"another command in the module's folder", "!*ls -l", "", "not run on the cluster, which doesn't have the kernel's temporary folder (write ! instead of !* if the command doesn't need that folder): !*ls -l"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestLeftOut(t *testing.T) {
 	tests := []struct{ name, cell, warning string }{
 		{"a cell that is a job", "%%submit --nodes 2\npanic(1)", "line 1: %%submit submits its cell as a job by itself, which is not part of this one"},
 		{"capture of nothing", "%capture a.txt\n!ls", "line 1: the cell has no program whose output could be captured: no file is written"},
-		{"a command in the kernel's folder", "!*ls", "line 1: the shell command is not run on the cluster, where the kernel's temporary folder is not (write ! for !* if it does not need that folder): !*ls"},
+		{"a command in the kernel's folder", "!*ls", "line 1: the shell command is not run on the cluster, which doesn't have the kernel's temporary folder (write ! instead of !* if the command doesn't need that folder): !*ls"},
 		{"for a person", "%who\n%timeit f()\n% \tjobs\n//gonb:%help", ""},
 		{"a package clause", "package main // main", ""},
 		{"a line that begins alike", "packages := 3", "line 1: GoNB drops this line, since it begins with \"package\": indent it"},

@@ -10,7 +10,7 @@ import (
 // exits are the functions that end the whole program.
 var exits = map[string]bool{"os.Exit": true, "log.Fatal": true, "log.Fatalf": true, "log.Fatalln": true, "syscall.Exit": true}
 
-// calledName returns the name of the called function, such as "os.Exit"; "" if n is no call of a
+// calledName returns the name of the called function, such as "os.Exit"; "" if n is not a call of a
 // named function.
 func calledName(n ast.Node) string {
 	call, ok := n.(*ast.CallExpr)

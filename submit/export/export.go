@@ -22,8 +22,8 @@ const DefaultModulePath = "notebook"
 
 // Options configure an export.
 type Options struct {
-	// Cells picks main cells by tag, cell id, number or name; empty picks all that no tag leaves
-	// out.
+	// Cells picks main cells by tag, cell id, number or name; empty picks all cells that no tag
+	// leaves out.
 	Cells []string
 	// SourceDir is gonbatch's own source tree, from source.Dir, for go.mod.
 	SourceDir string

@@ -27,7 +27,7 @@ func (s *session) shellInModule(m played) error {
 	line := gomod.ReadLine(m.Rest())
 	switch {
 	case !line.Changes:
-		s.warn(m.cell, m.Line, "the shell command is not run on the cluster, where the kernel's temporary folder is not (write ! for !* if it does not need that folder): !"+m.Text)
+		s.warn(m.cell, m.Line, "the shell command is not run on the cluster, which doesn't have the kernel's temporary folder (write ! instead of !* if the command doesn't need that folder): !"+m.Text)
 		return nil
 	case len(line.Left) > 0:
 		s.warn(m.cell, m.Line, fmt.Sprintf("a job runs only the parts that change modules, so without %q: !%s", strings.Join(line.Left, ", "), m.Text))

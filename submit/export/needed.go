@@ -55,7 +55,7 @@ var effects = map[token.Token]bool{
 	token.PERIOD: true,
 }
 
-// read adds the words of a text.
+// read adds the words of a string.
 func (p *pieces) read(text string) {
 	before := token.ILLEGAL
 	for t := range gocell.Tokens(text, 0) {
@@ -70,7 +70,8 @@ func (p *pieces) read(text string) {
 }
 
 // needed returns the declarations that a program needs, in order: those that its main names,
-// directly or through others, those that act by themselves, and those for which also returns true.
+// directly or through others, those that act by themselves, and those for which the function also
+// returns true.
 func needed(all []*decl, main *decl, also func(*decl) bool) []*decl {
 	byName := map[string][]*decl{}
 	for _, d := range all {

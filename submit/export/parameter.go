@@ -146,7 +146,7 @@ type parameterEditor struct {
 	edits []textEdit
 }
 
-// textEdit replaces src[from:to] with a text.
+// textEdit replaces src[from:to] with a string.
 type textEdit struct {
 	from, to int
 	text     string

@@ -127,7 +127,7 @@ func TestParametersAndFlags(t *testing.T) {
 	}, m.Flags); diff != "" {
 		t.Errorf("flags: %s", diff)
 	}
-	want := []Note{{at(3), 1, "epochs is declared again here, so -p epochs does not count from this cell on"}}
+	want := []Note{{at(3), 1, "epochs is declared again here, so -p epochs has no effect from this cell on"}}
 	if diff := cmp.Diff(want, m.Warnings); diff != "" {
 		t.Errorf("warnings: %s", diff)
 	}

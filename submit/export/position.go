@@ -12,7 +12,7 @@ import (
 // position matches a place in a cell in programs, logs and stack traces.
 var position = regexp.MustCompile(`([^\s/]*\.(?:ipynb|go))\[cell (\d+)\]:(\d+)`)
 
-// Positions returns the positions in cells that a text contains, such as mnist.ipynb[cell 3]:12.
+// Positions returns the positions in cells that a string contains, such as mnist.ipynb[cell 3]:12.
 func Positions(text string) []string { return position.FindAllString(text, -1) }
 
 // DescribePosition describes a position from Positions in full: the cell with its id and the

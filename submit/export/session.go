@@ -134,7 +134,7 @@ func (s *session) parse(cell *cellInfo, file gocell.File) (*cellDecls, error) {
 		return decls, err
 	}
 	for _, name := range s.params.redeclared(decls) {
-		s.warn(cell, 1, name+" is declared again here, so -p "+name+" does not count from this cell on")
+		s.warn(cell, 1, name+" is declared again here, so -p "+name+" has no effect from this cell on")
 	}
 	return decls, nil
 }

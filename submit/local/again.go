@@ -9,8 +9,8 @@ import (
 	"gonbatch/submit"
 )
 
-// untilDone runs a cell to its end. If a rank of a training dies, it starts the cell again from the
-// newest checkpoint.
+// untilDone runs a cell to its end. If a rank of a training run dies, it starts the cell again from
+// the newest checkpoint.
 func (s *start) untilDone(ctx context.Context, cell rundir.Cell) error {
 	for {
 		err := s.cell(ctx, cell)
@@ -32,7 +32,7 @@ func (s *start) again(cell rundir.Cell) (bool, error) {
 	dir := s.spec.RunDir
 	death := rundir.Death{Start: s.number, Cell: cell.Name, Update: rundir.ReadProgress(dir)}
 	if death.Update == 0 && !rundir.HasCheckpoints(dir, cell.Name) {
-		return false, nil // It isn't a training, or had not begun.
+		return false, nil // It isn't a training run, or had not begun.
 	}
 	_, last, err := rundir.LastDeaths(dir)
 	if err != nil {

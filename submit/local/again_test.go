@@ -11,8 +11,8 @@ import (
 	"gonbatch/submit"
 )
 
-// dying is a training whose rank 0 dies at the given updates, one in each start, while the others
-// wait; then it succeeds.
+// dying is a training run whose rank 0 dies at the given updates, one in each start, while the
+// others wait; then it succeeds.
 const dying = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
 updates=(%s)
 update=${updates[$GONBATCH_RESTARTS]}
@@ -21,8 +21,8 @@ update=${updates[$GONBATCH_RESTARTS]}
 printf '%%-20d\n' "$update" > "$GONBATCH_RUN_DIR/progress"
 kill -9 $$`
 
-// TestDeaths: a training whose rank dies by itself starts again, until two starts in a row die at
-// the same update.
+// TestDeaths: a training run whose rank dies by itself starts again, until two starts in a row die
+// at the same update.
 func TestDeaths(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -36,7 +36,7 @@ func TestDeaths(t *testing.T) {
 		{name: "a bug", program: fmt.Sprintf(dying, "60 80 80 90"), max: 10, starts: 3, says: "cell train died after update 80 in two starts in a row: that is a bug, not bad luck, so it is not started again"},
 		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, says: "cell train died after update 20; restarts so far: 1, and --max-restarts=1\nresume it with: submit resume "},
 		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, says: "--max-restarts=0"},
-		{name: "no training", program: "exit 3", max: 10, starts: 1, says: "exit code 3"},
+		{name: "no training run", program: "exit 3", max: 10, starts: 1, says: "exit code 3"},
 		{name: "an empty folder of checkpoints", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train"; exit 3`, max: 10, starts: 1, says: "exit code 3"},
 		{name: "folders of checkpoints that are not whole, or set aside", max: 10, starts: 1, says: "exit code 3",
 			program: `cd "$GONBATCH_RUN_DIR/checkpoints"; mkdir -p train/step-00000005 train/earlier-1/step-00000003; touch train/earlier-1/step-00000003/checkpoint.json; exit 3`},

@@ -85,7 +85,7 @@ func (b *bed) resolve(sources ...string) (*Result, string, error) {
 	return result, string(result.Module.Files["go.mod"]), nil
 }
 
-// texts returns the values' texts.
+// texts returns the values as strings.
 func texts[T interface{ String() string }](all []T) string {
 	var lines []string
 	for _, v := range all {

@@ -14,7 +14,7 @@ import (
 // CommandName is the name of the command `submit imports`, which this package calls itself.
 const CommandName = "imports"
 
-// Command runs `submit imports FILE`: it reads the program that FILE is to be, and prints it with
+// Command runs `submit imports FILE`: it reads the program for FILE, and prints it with
 // the imports that it lacks. goimports looks for modules from the folder that the process is in.
 func Command(in io.Reader, out io.Writer, args []string) error {
 	if len(args) != 1 {

@@ -10,7 +10,7 @@
 //	}
 //	module = result.Module
 //
-// A file beside the notebook keeps the result, so that an unchanged notebook gets the same modules
+// A file next to the notebook keeps the result, so that an unchanged notebook gets the same modules
 // without a network and without a go command. A notebook that needs only gonbatch's own modules has
 // no such file.
 package modules

@@ -22,7 +22,7 @@ import (
 	"gonbatch/submit/export"
 )
 
-// LockFile returns the path of a notebook's lock: the file beside it that keeps its modules.
+// LockFile returns the path of a notebook's lock: the file next to it that keeps its modules.
 func LockFile(notebook string) string { return notebook + ".lock" }
 
 // lock holds the modules and imports found for a notebook.
@@ -58,7 +58,7 @@ func readLock(path string) (*lock, error) {
 	}
 	l := parseLock(path, bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 	if l == nil {
-		return nil, fmt.Errorf("%s is damaged, or was edited: take it from your version control again, or delete it to get the newest versions of the notebook's modules", path)
+		return nil, fmt.Errorf("%s is damaged, or was edited: restore it from version control, or delete it to get the newest versions of the notebook's modules", path)
 	}
 	return l, nil
 }

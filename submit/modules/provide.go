@@ -100,7 +100,7 @@ func (r *resolver) list(ctx context.Context) ([]listed, error) {
 }
 
 // noteNew notes the modules that were added for an import: in their newest version, unless one of
-// gonbatch's modules asks for another. Then its go.mod has a checksum already.
+// gonbatch's modules requires another. Then its go.mod has a checksum already.
 func (r *resolver) noteNew(before, after map[string]string, sums string) {
 	for path, version := range after {
 		asked := !r.plain && strings.Contains(sums, path+" "+version+"/go.mod ")

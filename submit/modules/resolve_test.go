@@ -359,7 +359,7 @@ func TestAskedByGonbatch(t *testing.T) {
 	}
 }
 
-// TestPlain: a notebook that imports nothing of gonbatch gets a module in a version that gonbatch
+// TestPlain: a notebook that does not import gonbatch gets a module in a version that gonbatch
 // itself is too new for, and gonbatch's version of what it imports itself.
 func TestPlain(t *testing.T) {
 	b := newBed(t)

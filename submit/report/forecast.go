@@ -42,7 +42,7 @@ func (f Forecast) Refused() error {
 	case f.Largest > 0:
 		fix = fmt.Sprintf("the largest batch that fits is %d", f.Largest)
 	case f.Answer.Batch == 0:
-		fix = "use a smaller batch: gonbatch can't look for one, since the program does not load its batches by World.Loader"
+		fix = "use a smaller batch: gonbatch can't look for one, since the program does not load its batches with World.Loader"
 	}
 	return fmt.Errorf("the training step of cell %s does not fit: it needs %s of the %s that XLA takes of one %s; %s",
 		f.Cell, size(f.Answer.Memory.Total), size(f.Usable), f.GPU, fix)

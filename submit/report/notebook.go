@@ -40,7 +40,10 @@ func (c Check) Text(w io.Writer) error {
 	for _, cell := range c.Cells {
 		where, what := "on every rank", "program "+shellescape.QuoteCommand(append([]string{cell.Name}, cell.Args...))
 		if cell.Shell {
-			where, what = "once, on the first node", cell.Title
+			what = cell.Title
+		}
+		if cell.Shell || cell.Once {
+			where = "once, on the first node"
 		}
 		if cell.Dir != "" {
 			what += " (in " + cell.Dir + ")"

@@ -53,7 +53,7 @@ var shapes = []struct {
 	{"submit config", "`origin` is `default`, a flag, a variable, or a file and line.",
 		report.Config{Settings: []report.Setting{{Key: "nodes", Value: "2", Origin: "/home/ada/submit.yaml:3"}}, Files: []string{"/home/ada/submit.yaml"}}},
 	{"submit export -o DIR NOTEBOOK", "`commands` start the exported cells.", report.Export{Folder: "mnist", Commands: []string{"cd mnist && go run ./train"}}},
-	{"submit export --script NOTEBOOK", "With `-o`, `file` is there in place of `source`.", report.Script{Source: "package main\n"}},
+	{"submit export --script NOTEBOOK", "With `-o`, `file` is there instead of `source`.", report.Script{Source: "package main\n"}},
 	{"submit --dry-run NOTEBOOK, submit preflight --dry-run", "`script` is the batch script.",
 		report.Preview{Scheduler: "slurm", Name: "mnist", Nodes: 2, Ranks: 8, Script: "#!/bin/bash\n#SBATCH --job-name=mnist\n"}},
 	{"submit logs RUN, submit logs -f RUN", "There is one object for each line of the log. The exit code of `submit logs -f` is the job's, and `submit status` says how it ended.",

@@ -78,7 +78,7 @@ type Cells struct {
 	Finished int `json:"finished"`
 }
 
-// Checkpoint is a checkpoint of a training.
+// Checkpoint is a checkpoint of a training run.
 type Checkpoint struct {
 	// Update is the number of updates before it, and Folder the folder of the training's
 	// checkpoints.

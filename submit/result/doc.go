@@ -7,7 +7,7 @@
 //	line, err := plotter.NewLine(run.Series("train/loss"))   // a series is a plotter.XYer
 //	weights := run.Checkpoint().Path                         // the newest one
 //
-// Each method reads the files when it is called, so a run that is still going on has its current
+// Each method reads the files when it is called, so a run that is still active has its current
 // values. A method panics if it can't read a file, and names it; so its values can be used in
 // expressions. The package changes nothing in a run directory.
 package result

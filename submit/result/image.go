@@ -55,7 +55,7 @@ func (r Run) Image(name string) Image {
 		}
 		names = append(names, image.Name)
 	}
-	panic(fmt.Errorf("result: the run %s has no image %q, but %q", r.Name(), name, names))
+	panic(fmt.Errorf("result: the run %s has no image %q, only %q", r.Name(), name, names))
 }
 
 // Bundle implements display.Bundler.

@@ -139,10 +139,10 @@ func TestPanics(t *testing.T) {
 		do   func()
 		want string
 	}{
-		{"a metric", func() { r.Last("acc") }, `the run mnist-1 has no metric "acc", but train/loss, val/loss`},
+		{"a metric", func() { r.Last("acc") }, `the run mnist-1 has no metric "acc", only train/loss, val/loss`},
 		{"a series", func() { r.Series("acc") }, `no metric "acc"`},
 		{"no metrics", func() { empty.Last("acc") }, "the run mnist-1 has no metric yet"},
-		{"an image", func() { r.Image("acc") }, `no image "acc", but ["loss"]`},
+		{"an image", func() { r.Image("acc") }, `no image "acc", only ["loss"]`},
 		{"a checkpoint", func() { r.Checkpoint() }, "the run mnist-1 has no checkpoint"},
 		{"a log", func() { r.Log(7) }, "logs/rank-7.log"},
 		{"a manifest", func() { empty.Manifest() }, "manifest.json"},

@@ -84,7 +84,7 @@ func (r Run) unknown(name string, all map[string]float64) error {
 	if len(all) == 0 {
 		return fmt.Errorf("result: the run %s has no metric yet", r.Name())
 	}
-	return fmt.Errorf("result: the run %s has no metric %q, but %s", r.Name(), name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	return fmt.Errorf("result: the run %s has no metric %q, only %s", r.Name(), name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 }
 
 // Series returns the values of a metric by step.
@@ -102,8 +102,8 @@ func (r Run) Series(name string) Series {
 	return series
 }
 
-// Checkpoints returns the checkpoints of all trainings of the run, the newest last. The Err of an
-// unusable checkpoint says why.
+// Checkpoints returns the checkpoints of all training runs of the run, the newest last. The Err of
+// an unusable checkpoint says why.
 func (r Run) Checkpoints() []folder.Info {
 	paths, err := r.dir.CheckpointFolders()
 	check(err)

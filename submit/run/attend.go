@@ -19,7 +19,7 @@ type Manner struct {
 	Follow bool
 	// JSON makes the report JSON.
 	JSON bool
-	// Glance is a forecast of the queued job. If the job is followed, it is made beside that.
+	// Glance is a forecast of the queued job. If the job is followed, it is made at the same time.
 	Glance Glance
 }
 

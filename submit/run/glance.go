@@ -37,8 +37,8 @@ func (g Glance) check() error {
 	return nil
 }
 
-// suits reports whether a forecast makes sense: the job begins with a training of which each rank
-// has a GPU. Cells before it would have to run first.
+// suits reports whether a forecast makes sense: the job begins with a training run of which each
+// rank has a GPU. Cells before it would have to run first.
 func (g Glance) suits(s Started) bool {
 	return g.Time > 0 && s.Trains != nil && s.Spec.GPUs.Count > 0 && s.Spec.TasksPerNode == s.Spec.GPUs.Count
 }

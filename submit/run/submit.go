@@ -178,7 +178,7 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 	return m, asked, decided, err
 }
 
-// warnUndistributed warns about programs of which every rank does all of the work.
+// warnUndistributed warns about programs in which every rank does all of the work.
 func (rs *Runs) warnUndistributed(m *export.Module, ranks int) {
 	for _, cell := range m.Undistributed() {
 		rs.Warn("%s, cell %d: uses GoMLX without package gonbatch/distributed, so each of the %d ranks computes everything by itself; "+

@@ -97,8 +97,8 @@ func addProgress(view *report.Run, dir rundir.Dir, cells int) error {
 	return nil
 }
 
-// newestCheckpoint returns the last checkpoint of any training of the run; without a path if there
-// is none.
+// newestCheckpoint returns the last checkpoint of any training run of the run; without a path if
+// there is none.
 func newestCheckpoint(dir rundir.Dir) (newest folder.Info, err error) {
 	folders := []string{dir.Checkpoints()}
 	for _, below := range []string{"*", filepath.Join("*", "*")} {
@@ -110,7 +110,7 @@ func newestCheckpoint(dir rundir.Dir) (newest folder.Info, err error) {
 	}
 	for _, f := range folders {
 		if info, err := os.Stat(f); err != nil || !info.IsDir() {
-			continue // A training may be writing there.
+			continue // A training run may be writing there.
 		}
 		checkpoints, err := folder.List(f)
 		if err != nil {

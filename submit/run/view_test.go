@@ -17,7 +17,7 @@ import (
 )
 
 // TestProgress: a report has the run's restarts, its finished cells, and the newest checkpoint of
-// all trainings.
+// all training runs.
 func TestProgress(t *testing.T) {
 	dir, err := rundir.Create(filepath.Join(t.TempDir(), "odd [a]* "), "x", time.Now())
 	if err != nil {

@@ -128,7 +128,8 @@ func isResumed(t *testing.T, j *job) {
 	j.wants("completed", func(r report.Run) bool { return r.Restarts == 1 })
 }
 
-// dying is a training whose rank 0 dies at the given updates, one in each start, and then succeeds.
+// dying is a training run whose rank 0 dies at the given updates, one in each start, and then
+// succeeds.
 func dying(updates string) string {
 	return `updates=(` + updates + `); update=${updates[$RESTARTS]}
 [ -n "$update" ] || exit 0
@@ -136,7 +137,7 @@ func dying(updates string) string {
 printf '%-20d\n' "$update" > "$PROGRESS"; kill -9 $$`
 }
 
-// restarts: a training whose rank dies restarts by itself.
+// restarts: a training run whose rank dies restarts by itself.
 func restarts(t *testing.T, j *job) {
 	j.fixture.Spec.MaxRestarts = 5
 	j.stage("train", dying("60 80"))
@@ -146,7 +147,7 @@ func restarts(t *testing.T, j *job) {
 	j.wants("completed", func(r report.Run) bool { return r.Restarts == 2 })
 }
 
-// aBug: a training that dies twice at the same update is not started a third time.
+// aBug: a training run that dies twice at the same update is not started a third time.
 func aBug(t *testing.T, j *job) {
 	j.fixture.Spec.MaxRestarts = 5
 	j.stage("train", dying("60 60 60"))

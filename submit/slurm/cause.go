@@ -47,7 +47,7 @@ func inferred(job submit.Job) (submit.Status, error) {
 	case submit.TimedOut:
 		status.State, status.Reason, status.Explanation = state, timeLimit, explain(timeLimit)
 	case submit.Pending:
-		status.State, status.Explanation = submit.Lost, "SLURM ended this start of the job to start it again, and no longer knows the job: it was cancelled before that, or it is on another cluster"
+		status.State, status.Explanation = submit.Lost, "SLURM requeued the job and has since forgotten it: it was cancelled before that, or it is on another cluster"
 	default:
 		status.State, status.Explanation = state, "SLURM no longer knows the job; this is the reason that it wrote to "+job.Dir.SchedulerLog()
 	}

@@ -119,7 +119,7 @@ func withKind(name string, kinds []string) (MPI, error) {
 			}
 		}
 	}
-	return MPI{}, fmt.Errorf("cannot tell which --mpi goes with the MPI library %q; give --mpi too: this cluster's srun has %s", name, strings.Join(kinds, ", "))
+	return MPI{}, fmt.Errorf("cannot determine which --mpi matches the MPI library %q; give --mpi too: this cluster's srun has %s", name, strings.Join(kinds, ", "))
 }
 
 // moduleLibrary returns the MPI library that modules bring, by their names; "" if unknown.

@@ -56,7 +56,7 @@ func (r record) runs(dir rundir.Dir) bool {
 	return samePath(r.field(commandLine), dir.Script()) || samePath(filepath.Dir(r.field(stdoutLine)), dir.Logs())
 }
 
-// samePath reports whether SLURM's path names the same file as b, also through links. An unknown
+// samePath reports whether SLURM's path names the same file as b, even through links. An unknown
 // path is "" or "(null)" in SLURM: it counts as relative, which could name any file here.
 func samePath(slurms, b string) bool {
 	if !filepath.IsAbs(slurms) {

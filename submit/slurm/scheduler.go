@@ -77,7 +77,7 @@ func (s *Scheduler) Prepare(ctx context.Context, spec submit.JobSpec, preview bo
 		if spec.MPI != "" && spec.MPI != "auto" {
 			mpi.Kind = spec.MPI
 		}
-		s.shell.Warn("there is no srun here to ask for its kinds of MPI: taking --mpi=%s", mpi.Kind)
+		s.shell.Warn("there is no srun here to ask which kinds of MPI it supports: using --mpi=%s", mpi.Kind)
 	}
 	if err != nil {
 		return spec, err

@@ -78,7 +78,7 @@ func TestFindMPI(t *testing.T) {
 		{name: "both given", spec: submit.JobSpec{MPI: "pmi2", MPILibrary: "libx.so"}, want: MPI{Kind: "pmi2", Library: "libx.so"}},
 		{name: "auto", spec: submit.JobSpec{MPI: "auto"}, installed: []string{"libmpi.so.40"}, want: MPI{Kind: "pmix"}},
 		{name: "an unknown kind", spec: submit.JobSpec{MPI: "pmi9"}, err: `--mpi="pmi9": this cluster's srun has cray_shasta, none, pmi2, pmix, pmix_v4`},
-		{name: "an unknown library", spec: submit.JobSpec{MPILibrary: "libx.so"}, err: `cannot tell which --mpi goes with the MPI library "libx.so"; give --mpi too: this cluster's srun has cray_shasta, none, pmi2, pmix, pmix_v4`},
+		{name: "an unknown library", spec: submit.JobSpec{MPILibrary: "libx.so"}, err: `cannot determine which --mpi matches the MPI library "libx.so"; give --mpi too: this cluster's srun has cray_shasta, none, pmi2, pmix, pmix_v4`},
 		{name: "no MPI", err: "no MPI library was found here that works with this cluster's srun (--mpi: cray_shasta, none, pmi2, pmix, pmix_v4); load one with --module, or name it with --mpi and --mpi-library (Debian: apt install libopenmpi3, or libmpich12)"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

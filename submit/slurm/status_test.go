@@ -16,7 +16,7 @@ import (
 	"gonbatch/submit"
 )
 
-// execFake returns a Runner that runs shell scripts in place of SLURM's commands.
+// execFake returns a Runner that runs shell scripts instead of SLURM's commands.
 func execFake(t *testing.T, commands map[string]string) submit.Runner {
 	t.Helper()
 	bin := t.TempDir()

@@ -26,7 +26,7 @@ func submitCommand(spec submit.JobSpec) string {
 // warnIgnored warns about sbatch's options in the environment, which the job ignores.
 func (s *Scheduler) warnIgnored() {
 	for _, ignored := range IgnoredOptions(s.shell.Environ) {
-		instead := "give sbatch's option by --directive"
+		instead := "give sbatch's option with --directive"
 		if ignored.Option != "" {
 			instead = "give " + ignored.Option
 		}
@@ -69,7 +69,7 @@ func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job
 	if err != nil {
 		return submit.Job{}, refused(spec, err)
 	}
-	return submit.Job{}, fmt.Errorf("sbatch printed no job id but %q; the job may be queued (look with squeue); its run directory is %s", out, spec.RunDir.Path())
+	return submit.Job{}, fmt.Errorf("sbatch printed no job id but %q; the job may be queued (check with squeue); its run directory is %s", out, spec.RunDir.Path())
 }
 
 // unclear reports whether SLURM may have accepted the job despite sbatch's error: sbatch, or the
@@ -98,8 +98,8 @@ func refused(spec submit.JobSpec, err error) error {
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("%w\n%s", ErrNoSLURM, kept)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("cannot queue the job: %w: is SLURM's controller up (scontrol ping)? The job may be queued: submit status %s says so once SLURM answers; look before you submit again",
+		return fmt.Errorf("cannot queue the job: %w: is SLURM's controller up (scontrol ping)? The job may be queued: submit status %s says so once SLURM answers; check before you submit again",
 			err, shellescape.Quote(spec.RunDir.Path()))
 	}
-	return fmt.Errorf("SLURM did not take the job: %w\n%s", err, kept)
+	return fmt.Errorf("SLURM rejected the job: %w\n%s", err, kept)
 }

@@ -25,7 +25,7 @@ func TestSubmit(t *testing.T) {
 	const line = "sbatch --parsable /runs/a b/job.sh"
 	kept := "\nnothing is lost: everything is staged in /runs/a b; queue it with: sbatch --parsable '/runs/a b/job.sh'"
 	late := "cannot queue the job: sbatch did not answer in time: is SLURM's controller up (scontrol ping)? The job may be queued: " +
-		"submit status '/runs/a b' says so once SLURM answers; look before you submit again"
+		"submit status '/runs/a b' says so once SLURM answers; check before you submit again"
 	queued := "33|PENDING|" + dir.Script() + "\n"
 	for _, tc := range []struct {
 		name   string
@@ -41,9 +41,9 @@ func TestSubmit(t *testing.T) {
 		{name: "a site's own number", answer: answer{out: "33\n12\n"}, jobs: "12|RUNNING|/runs/other/job.sh\n" + queued,
 			want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
 		{name: "no id, but a job", answer: answer{out: "ok"}, jobs: queued, want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
-		{name: "no id", answer: answer{out: "ok"}, err: `sbatch printed no job id but "ok"; the job may be queued (look with squeue); its run directory is /runs/a b`},
+		{name: "no id", answer: answer{out: "ok"}, err: `sbatch printed no job id but "ok"; the job may be queued (check with squeue); its run directory is /runs/a b`},
 		{name: "refused", answer: answer{err: commandError("sbatch", "sbatch: error: invalid partition specified: nope")},
-			err: "SLURM did not take the job: sbatch: sbatch: error: invalid partition specified: nope" + kept},
+			err: "SLURM rejected the job: sbatch: sbatch: error: invalid partition specified: nope" + kept},
 		{name: "SLURM's own time-out, but a job", answer: answer{err: commandError("sbatch", "Batch job submission failed: Socket timed out on send/recv operation")}, jobs: queued,
 			want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
 		{name: "missing", answer: answer{err: &submit.CommandError{Name: "sbatch", Err: exec.ErrNotFound}}, err: ErrNoSLURM.Error() + kept},

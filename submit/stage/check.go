@@ -54,7 +54,7 @@ func CheckArgs(shell submit.Shell, m *export.Module, spec submit.JobSpec) error 
 	return nil
 }
 
-// texts returns the findings' texts.
+// texts returns the findings as strings.
 func texts[T fmt.Stringer](findings []T) (all []string) {
 	for _, f := range findings {
 		all = append(all, f.String())

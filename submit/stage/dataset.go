@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"gonbatch/data/fashionmnist"
 	"gonbatch/data/mnist"
 	"gonbatch/submit"
 )
@@ -16,6 +17,9 @@ type fetchDataset func(ctx context.Context, getenv func(string) string, progress
 // datasets are the datasets that a notebook uses by importing their packages. Compute nodes have no
 // network, so submit fetches them before it queues a job.
 var datasets = map[string]fetchDataset{
+	"gonbatch/data/fashionmnist": func(ctx context.Context, getenv func(string) string, progress io.Writer) error {
+		return fashionmnist.Fetch(ctx, fashionmnist.Dir(getenv), progress)
+	},
 	"gonbatch/data/mnist": func(ctx context.Context, getenv func(string) string, progress io.Writer) error {
 		return mnist.Fetch(ctx, mnist.Dir(getenv), progress)
 	},

@@ -14,7 +14,7 @@ import (
 )
 
 // parameters reads the values of a notebook's parameters: from a YAML file, "" for none, and from
-// texts NAME=VALUE, which win. places are the places of the file's values.
+// strings NAME=VALUE, which take precedence. places are the places of the file's values.
 func parameters(file string, texts []string) (values, places map[string]string, err error) {
 	values, places = map[string]string{}, map[string]string{}
 	if file != "" {

@@ -38,13 +38,15 @@ var layers = []layer{
 	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/plural", "internal/rundir", "internal/yamldoc"}},
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/bounded", "internal/plugin", "internal/plural", "internal/compilecache", "internal/forecast", "internal/allranks", "checkpoint", "internal/rundir", "internal/cluster", "internal/machine"}},
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "kernel/display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/allranks", "internal/fetch", "internal/forecast", "internal/hugepages", "internal/plural", "internal/rundir", "internal/cluster", "internal/sharedlib"}},
+	{name: "own code", packages: []string{"data/gocode"}, mayImport: []string{root}},
 	{name: "embedded source", packages: []string{"internal/source"}, mayImport: []string{"internal/rundir", root}},
 	{name: "modules", packages: []string{"internal/gomodule"}, mayImport: []string{"internal/embedded"}},
 	{name: "leaves", packages: []string{"internal/allranks", "internal/bounded", "internal/rundir", "internal/cluster", "internal/embedded", "internal/fetch", "internal/forecast", "internal/gocell", "internal/hugepages", "internal/machine", "internal/nbformat", "internal/plural", "internal/sharedlib", "internal/yamldoc"}},
 	{name: "root", packages: []string{root}},
 }
 
-// root stands for the module's root package, which embeds the source for package source.
+// root stands for the module's root package, which embeds the source for packages source and
+// gocode.
 const root = "."
 
 // sealed layers have packages that must not know one another: each may import only what is below

@@ -109,6 +109,45 @@ func TestUnknownName(t *testing.T) {
 	}
 }
 
+// TestLayersInDocs compares the table of layers in docs/architecture.md with the layers that
+// TestImports checks.
+func TestLayersInDocs(t *testing.T) {
+	text := page.Read(t, "docs/architecture.md")
+	for _, l := range layers {
+		if slices.Contains(l.packages, root) {
+			continue // The root package has no code of its own.
+		}
+		row := regexp.MustCompile(`(?m)^\| `+l.name+` \|([^|]+)\|([^|]+)\|$`).FindStringSubmatch(text)
+		if row == nil {
+			t.Errorf("the table has no layer %s", l.name)
+			continue
+		}
+		if got, want := packagesIn(row[1]), sorted(l.packages); !slices.Equal(got, want) {
+			t.Errorf("%s: the table has the packages %q, want %q", l.name, got, want)
+		}
+		mayImport, _, _ := strings.Cut(row[2], "; never")
+		if got, want := packagesIn(mayImport), sorted(l.mayImport); !slices.Equal(got, want) {
+			t.Errorf("%s: by the table it may import %q, want %q", l.name, got, want)
+		}
+	}
+}
+
+// packagesIn returns the names in a cell of the table, where "`x/...`" and "`x`" are the same.
+func packagesIn(cell string) []string {
+	var names []string
+	for _, match := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cell, -1) {
+		names = append(names, strings.TrimSuffix(match[1], "/..."))
+	}
+	return sorted(names)
+}
+
+// sorted returns the names once each, without the root package, which has no name in the table.
+func sorted(names []string) []string {
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == root })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 func hasWord(text, word string) bool {
 	return regexp.MustCompile(regexp.QuoteMeta(word) + `(?:[^a-z_-]|$)`).MatchString(text)
 }

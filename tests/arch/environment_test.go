@@ -18,14 +18,16 @@ var programs = []string{"cmd", "bench", "tests", "distributed/ranktest", "distri
 // readers maps the files of libraries that read the environment, one in each library, to the
 // function that does, and why it cannot get the values from main.
 var readers = map[string]string{
-	"distributed/world.go":      "Init, which a notebook calls without a configuration",
-	"trainer/trainer.go":        "New, likewise",
-	"data/mnist/mnist.go":       "Load, likewise",
-	"kernel/display/result.go":  "Result, which the code of a cell calls",
-	"kernel/keep/place.go":      "findPlace, for Load and Save, which the code of a cell calls",
-	"internal/plugin/plugin.go": "the default of Options.Getenv",
-	"submit/build/toolchain.go": "the default of Options.Env, as in os/exec",
-	"submit/local/run.go":       "the default of Runner.Environ, as in os/exec",
+	"distributed/world.go":              "Init, which a notebook calls without a configuration",
+	"trainer/trainer.go":                "New, likewise",
+	"data/files/keep.go":                "Keep, for datasets that a notebook opens without a configuration",
+	"data/mnist/mnist.go":               "Load, likewise",
+	"data/fashionmnist/fashionmnist.go": "Load, likewise",
+	"kernel/display/result.go":          "Result, which the code of a cell calls",
+	"kernel/keep/place.go":              "findPlace, for Load and Save, which the code of a cell calls",
+	"internal/plugin/plugin.go":         "the default of Options.Getenv",
+	"submit/build/toolchain.go":         "the default of Options.Env, as in os/exec",
+	"submit/local/run.go":               "the default of Runner.Environ, as in os/exec",
 }
 
 // TestEnvironment checks that only main packages, and one place in a library, read the environment.

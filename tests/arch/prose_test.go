@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -19,11 +20,21 @@ const proseWidth = 100
 // unwrapped are folders with longer lines. The list only shrinks.
 var unwrapped = []string{}
 
+// commentMarks maps the endings of files that are not Go to the mark of a comment in them. The
+// cells of notebooks are left out: each of their paragraphs is one line.
+var commentMarks = map[string]string{
+	".c": "// ", ".h": "// ", ".py": "# ", ".sh": "# ", ".tmpl": "# ", ".yaml": "# ", ".yml": "# ", "Dockerfile": "# ", "Makefile": "# ",
+}
+
 // TestProseWidth finds comments and Markdown prose that are not wrapped.
 func TestProseWidth(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
-	for _, name := range tracked(t, "*.go", "*.md", ":!bench/results") { // A benchmark writes those.
+	patterns := []string{"*.go", "*.md", ":!bench/results"} // A benchmark writes those.
+	for ending := range commentMarks {
+		patterns = append(patterns, "*"+ending)
+	}
+	for _, name := range tracked(t, patterns...) {
 		text, err := os.ReadFile(filepath.Join(sourceRoot(t), name))
 		if os.IsNotExist(err) {
 			continue // Removed, but not committed yet.
@@ -59,6 +70,13 @@ func TestTooWide(t *testing.T) {
 		{"C in a comment", "a.go", "package a\n\n// " + long + "\nimport \"C\"", nil},
 		{"comment in a string", "a.go", "package a\n\nvar x = `\n// " + long + "`", nil},
 		{"address", "a.go", "package a\n\n// https://" + strings.Repeat("x", 120) + "\nvar x int", nil},
+		{"comment in C", "a.c", "int x;\n  // " + long, []int{2}},
+		{"C behind code", "a.h", "int x;  // " + long, nil},
+		{"comment in a script", "a.sh", "# " + long + "\necho " + long, []int{1}},
+		{"comment in a template", "a.sh.tmpl", "{{if .X}}\n  # " + long + "\n{{end}}", []int{2}},
+		{"directive in a template", "a.tmpl", "#SBATCH " + long, nil},
+		{"code in a script's comment", "a.py", "#   " + long, nil},
+		{"comment in a Makefile", "a/Makefile", "# " + long, []int{1}},
 		{"prose", "a.md", "# A\n\nshort\n" + long, []int{4}},
 		{"list", "a.md", "- " + long, []int{1}},
 		{"table", "a.md", "| " + long + "|", nil},
@@ -79,6 +97,9 @@ func tooWide(t *testing.T, name, text string) []int {
 	t.Helper()
 	if filepath.Ext(name) == ".md" {
 		return wideMarkdown(text)
+	}
+	if mark := commentMarks[cmp.Or(filepath.Ext(name), filepath.Base(name))]; mark != "" {
+		return wideComments(text, mark)
 	}
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -105,6 +126,20 @@ func isProse(c *ast.Comment, line string) bool {
 	return strings.HasPrefix(c.Text, "// ") && strings.HasPrefix(strings.TrimSpace(line), "//")
 }
 
+// wideComments finds comments on lines of their own. Spaces at the beginning mark code or a table.
+func wideComments(text, mark string) []int {
+	var wide []int
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		comment, found := strings.CutPrefix(strings.TrimSpace(line), mark)
+		if found && !strings.HasPrefix(comment, " ") && isWide(line) {
+			wide = append(wide, n)
+		}
+	}
+	return wide
+}
+
 func wideMarkdown(text string) []int {
 	var wide []int
 	fenced := false
@@ -124,7 +159,7 @@ func wideMarkdown(text string) []int {
 // isWide reports whether a line is too long and can be broken, because it has several words.
 func isWide(line string) bool {
 	line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\r\n")
-	words := strings.TrimLeft(line, " /->*")
+	words := strings.TrimLeft(line, " /->*#")
 	return utf8.RuneCountInString(line) > proseWidth && strings.Contains(words, " ")
 }
 

@@ -33,7 +33,7 @@ type Cluster struct {
 	alive   io.Closer
 }
 
-// Start brings up a cluster that ends with the test, however the test ends: also after a panic, a
+// Start brings up a cluster that ends with the test, however the test ends: even after a panic, a
 // timeout of go test, or a kill of the test program. If no cluster can run here, the test is
 // skipped; with CI=true it fails.
 func Start(t testing.TB, opts ...Option) *Cluster {

@@ -1,6 +1,6 @@
 #!/bin/bash
-# node.sh DIR NODE start|crash    start a node of up.sh's cluster, or pull its plug: kill its process 1,
-#                                 which ends everything on the node at once.
+# node.sh DIR NODE start|crash: start a node of up.sh's cluster, or pull its plug: kill its process
+# 1, which ends everything on the node at once.
 set -euo pipefail
 D=$(cd "$1" && pwd -P)
 N=$2

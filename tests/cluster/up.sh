@@ -1,9 +1,9 @@
 #!/bin/bash
 # up.sh DIR    bring up a small, real SLURM cluster inside this machine.
 #
-# Every node has its own network, host-name, process, IPC and mount namespaces; one bridge joins them.
-# It needs root and Debian's slurm-wlm, slurm-wlm-basic-plugins, munge and iproute2, and does not touch
-# /etc/munge, /etc/slurm or /run.
+# Every node has its own network, host-name, process, IPC and mount namespaces; one bridge joins
+# them. It needs root and Debian's slurm-wlm, slurm-wlm-basic-plugins, munge and iproute2, and does
+# not touch /etc/munge, /etc/slurm or /run.
 #
 # Settings, as environment variables:
 #   NODES=3  CPUS=4  MEM=2000   nodes, and the CPUs and megabytes of each
@@ -13,8 +13,8 @@
 #   CLUSTER=testbed             name of the cluster
 #   EXTRA_CONF=FILE             appended to slurm.conf
 #
-# Afterwards: SLURM_CONF=DIR/slurm.conf sbatch ... submits a job, DIR/on n1 CMD runs a command on a node,
-# and down.sh DIR ends everything.
+# Afterwards: SLURM_CONF=DIR/slurm.conf sbatch ... submits a job, DIR/on n1 CMD runs a command on a
+# node, and down.sh DIR ends everything.
 set -euo pipefail
 umask 022
 here=$(cd "$(dirname "$0")" && pwd -P)
@@ -51,7 +51,8 @@ start_munge() {
          --log-file="$D/munge/log" --seed-file="$D/munge/seed" 2> "$D/munge/err"
 }
 
-# make_gpus: gres.conf needs real character devices, so these are copies of /dev/null named like GPUs.
+# make_gpus: gres.conf needs real character devices, so these are copies of /dev/null named like
+# GPUs.
 make_gpus() {
   gres=
   : > "$D/gres.conf"
@@ -120,8 +121,8 @@ C
   grep -q ^AccountingStorageType "$SLURM_CONF" || echo AccountingStorageType=accounting_storage/none >> "$SLURM_CONF"
 }
 
-# write_names: every node knows the names of all others. An unknown name fails at once, not after ten
-# seconds.
+# write_names: every node knows the names of all others. An unknown name fails at once, not after
+# ten seconds.
 write_names() {
   { echo "127.0.0.1 localhost"
     echo "$net.254 $host"

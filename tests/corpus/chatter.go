@@ -60,8 +60,8 @@ var (
 	ourFrame  = regexp.MustCompile(`^\t\S*\.ipynb\[cell (\d+)\]:(\d+)`)
 )
 
-// stable removes what differs from run to run from a text. Stack traces become the cells and lines
-// that they go through; executions maps GoNB's executions to cells.
+// stable removes what differs from run to run from a string. Stack traces become the cells and
+// lines that they go through; executions maps GoNB's executions to cells.
 func stable(text string, executions []int) string {
 	text = testTime.ReplaceAllString(programDir.ReplaceAllString(text, "Usage of PROGRAM:"), "(0.00s)")
 	text = kernelDir.ReplaceAllString(text, "/tmp/gonb")

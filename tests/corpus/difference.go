@@ -81,7 +81,7 @@ var (
 	address     = regexp.MustCompile(`\b0x[0-9a-f]{4,}\b|\bc000[0-9a-f]{6}\b`)
 )
 
-// settled returns a text without what differs from run to run, and without what was overwritten.
+// settled returns a string without what differs from run to run, and without what was overwritten.
 func settled(text string, mask []Pattern) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	text = overwritten.ReplaceAllString(text, "$1")

@@ -20,7 +20,7 @@ const RulesFile = "corpus.yaml"
 
 // Rules say how the notebooks of a folder are compared. The zero value compares them as they are.
 type Rules struct {
-	// Replace changes the source of every cell on all sides, for example to shorten trainings.
+	// Replace changes the source of every cell on all sides, for example to shorten training.
 	Replace []Replacement `yaml:"replace"`
 	// Mask matches the parts of a cell's output that differ from run to run.
 	Mask []Pattern `yaml:"mask"`
@@ -38,7 +38,7 @@ type Rules struct {
 	Exceptions []Exception `yaml:"exceptions"`
 }
 
-// Replacement replaces each match with a text, in which $1 is a submatch.
+// Replacement replaces each match with a string, in which $1 is a submatch.
 type Replacement struct {
 	Find Pattern `yaml:"find"`
 	With string  `yaml:"with"`

@@ -32,7 +32,8 @@ func New(t *testing.T) Proxy { return Proxy{t, t.TempDir()} }
 // URL returns the proxy's GOPROXY.
 func (p Proxy) URL() string { return "file://" + p.dir }
 
-// Add publishes a module: requires are lines of its go.mod, and files alternates names and texts.
+// Add publishes a module: requires are lines of its go.mod, and files alternates names and
+// contents.
 func (p Proxy) Add(path, version, requires string, files ...string) {
 	p.t.Helper()
 	source := p.t.TempDir()
@@ -83,7 +84,7 @@ func (p Proxy) WithoutLists() string {
 	return server.URL
 }
 
-// WriteFiles writes files into a folder; files alternates names and texts.
+// WriteFiles writes files into a folder; files alternates names and contents.
 func WriteFiles(t *testing.T, dir string, files ...string) {
 	t.Helper()
 	for i := 0; i < len(files); i += 2 {

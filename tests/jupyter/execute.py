@@ -2,7 +2,7 @@
 
 Usage: execute.py NOTEBOOK KERNEL FOLDER SECONDS
 
-Prints one JSON object: {"outputs": [text of each code cell], "error": text or null}. The notebook file is not changed; FOLDER is
+Prints one JSON object: {"outputs": [text of each code cell], "pictures": [[each code cell's PNGs in base64]], "error": text or null}. The notebook file is not changed; FOLDER is
 the kernel's working folder.
 """
 
@@ -26,6 +26,11 @@ def text_of(output):
     return "".join(data.get("text/plain", data.get("text/html", data.get("text/markdown", ""))))
 
 
+def pictures_of(cell):
+    """The PNGs that a cell shows, in base64."""
+    return [output.data["image/png"] for output in cell.outputs if "image/png" in output.get("data", {})]
+
+
 def main():
     path, kernel, folder, seconds = sys.argv[1:]
     notebook = nbformat.read(path, as_version=4)
@@ -42,7 +47,8 @@ def main():
     except CellExecutionError as failure:
         error = str(failure)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    print(json.dumps({"outputs": ["".join(map(text_of, cell.outputs)) for cell in cells], "error": error}))
+    texts = ["".join(map(text_of, cell.outputs)) for cell in cells]
+    print(json.dumps({"outputs": texts, "pictures": [pictures_of(cell) for cell in cells], "error": error}))
 
 
 main()

@@ -41,6 +41,8 @@ type Result struct {
 	// Outputs holds the text of each code cell, in order: its streams, plain-text results and
 	// errors.
 	Outputs []string `json:"outputs"`
+	// Pictures holds the PNGs that each code cell shows.
+	Pictures [][][]byte `json:"pictures"`
 	// Error is the error of the cell that failed, or empty. No cell after it has run.
 	Error string `json:"error"`
 	// Log is what the kernel and the client wrote to standard error.

@@ -54,7 +54,7 @@ class GoKernelTests(jkt.KernelTests):
         iopub.get_msg = patient(jkt.ensure_sync(iopub.get_msg))
 
     def flush_channels(self):
-        """The suite waits a tenth of a second for what is left of earlier requests; it has come once a later one is done."""
+        """The suite waits 0.1 s for earlier messages; they have come once a later request is done."""
         request = self.kc.kernel_info()
         while True:
             message = self.kc.iopub_channel.get_msg()

@@ -2,7 +2,7 @@
 // reader to type, and the sections that are generated from code.
 //
 //	for _, block := range page.Commands(t, "README.md") {
-//		fmt.Println(block.Script, block.NotRun)
+//		fmt.Println(block.Script)
 //	}
 //	page.Section(t, "docs/reference.md", "submit", text) // go test -update writes it
 package page

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -16,14 +15,9 @@ type Block struct {
 	Line int
 	// Script has the commands.
 	Script string
-	// NotRun is why a test can't run them: the reason in a comment <!-- not run: REASON --> on the
-	// line before the block.
-	NotRun string
 }
 
 var update = flag.Bool("update", false, "write the generated sections of pages")
-
-var notRun = regexp.MustCompile(`^<!-- not run: (.+) -->$`)
 
 // All returns the paths of the project's pages in the repository.
 func All(t testing.TB) []string {
@@ -62,11 +56,6 @@ func Commands(t testing.TB, name string) []Block {
 			continue
 		}
 		block := Block{Line: i + 1}
-		if i > 0 {
-			if match := notRun.FindStringSubmatch(lines[i-1]); match != nil {
-				block.NotRun = match[1]
-			}
-		}
 		for i++; lines[i] != "```"; i++ {
 			block.Script += lines[i] + "\n"
 		}

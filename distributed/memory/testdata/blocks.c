@@ -1,4 +1,5 @@
-// blocks TEST SEED    takes blocks of memory and gives them back at random, as XLA does, and prints what that took.
+// blocks TEST SEED takes blocks of memory and gives them back at random, as XLA does, and prints
+// what that took.
 //
 // The program has the pool in it, so that its malloc is the one of package memory.
 #define _GNU_SOURCE
@@ -271,7 +272,7 @@ static void fork_child(void) {
   check(waitpid(child, &status, 0) == child && status == 0, "a child failed");
 }
 
-// threads: many use the pool, also while processes are forked.
+// threads: many use the pool, even while processes are forked.
 static void threads(void) {
   pthread_t all[4];
   for (size_t i = 0; i < 4; i++) {

@@ -1,5 +1,5 @@
-// A malloc that a user preloads: it adds a header to each block of the C library's, and ends the process that hands it
-// a block of another malloc.
+// A malloc that a user preloads: it adds a header to each block of the C library's, and ends the
+// process that hands it a block of another malloc.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 }
 
 // TestReadingChangesNothing: the file of a store stays the same whether a program uses none, some
-// or all of its variables. A training compares its hash.
+// or all of its variables. A training run compares its hash.
 func TestReadingChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(rundir.EnvKeepDir, dir)

@@ -19,7 +19,7 @@ const weightsEntry = "weights"
 func saveStore(w io.Writer, store *model.Store) error {
 	take := checkpoint.View
 	if keep.Sudden() {
-		take = checkpoint.Take // A training in another goroutine may go on.
+		take = checkpoint.Take // A training run in another goroutine may continue.
 	}
 	s, err := take(store)
 	if err != nil {
@@ -47,7 +47,7 @@ func loadStore(r io.Reader, size int64) (*model.Store, error) {
 	}
 	var flags struct{ Weights map[string]bool }
 	if err := json.Unmarshal([]byte(metadata[weightsEntry]), &flags); err != nil {
-		return nil, fmt.Errorf("it is no model.Store: %w", err)
+		return nil, fmt.Errorf("it isn't a model.Store: %w", err)
 	}
 	store := model.NewStore()
 	if err := decodeParams(store, metadata[paramsEntry]); err != nil {

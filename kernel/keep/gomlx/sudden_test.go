@@ -10,7 +10,7 @@ import (
 	"gonbatch/kernel/keep"
 )
 
-// trainingWriter takes a step of a training before each write.
+// trainingWriter takes a step of a training run before each write.
 type trainingWriter struct {
 	bytes.Buffer
 	step func()

@@ -89,7 +89,7 @@ func loadMap(r io.Reader, size int64) (map[string]*tensors.Tensor, error) {
 	}
 	var keys []string
 	if err := json.Unmarshal([]byte(metadata[keysEntry]), &keys); err != nil {
-		return nil, fmt.Errorf("it is no tensors: %w", err)
+		return nil, fmt.Errorf("it has no valid tensors: %w", err)
 	}
 	all := map[string]*tensors.Tensor{}
 	for _, key := range keys {

@@ -36,7 +36,8 @@ def ask(frames, **options):
         check(socket.recv_multipart(), frames)
 
 
-# Requests with and without an identity, of all sizes, with the protocol's heartbeats, from many clients at once.
+# Requests with and without an identity, of all sizes, with the protocol's heartbeats, from many
+# clients at once.
 for size in (0, 1, 255, 256, 65_535, 65_536, 70_000, 5_000_000):
     ask([b"x" * size])
     ask([b"", b"y" * size, b""], routing_id=b"somebody")

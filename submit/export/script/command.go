@@ -13,12 +13,12 @@ func Line(command string) string {
 	return shellescape.QuoteCommand([]string{"/bin/bash", "-c", command}) + "\n"
 }
 
-// Feed returns the lines that run a command with a text as its input.
+// Feed returns the lines that run a command with a string as its input.
 func Feed(command []string, text string) string {
 	return shellescape.QuoteCommand(command) + hereDocument(text)
 }
 
-// WriteTo returns the lines that write a text to a file, or append it.
+// WriteTo returns the lines that write a string to a file, or append it.
 func WriteTo(file string, add bool, text string) string {
 	to, done := ">", "written"
 	if add {
@@ -28,7 +28,7 @@ func WriteTo(file string, add bool, text string) string {
 	return fmt.Sprintf("cat %s %s%s[ $? -eq 0 ] && printf 'Cell contents %s to \"%%s\".\\n' %s >&2\n", to, path, hereDocument(text), done, path)
 }
 
-// hereDocument passes a text unchanged to the input of the command before it.
+// hereDocument passes a string unchanged to the input of the command before it.
 func hereDocument(text string) string {
 	end := "END_OF_CELL"
 	for strings.Contains("\n"+text, "\n"+end+"\n") {

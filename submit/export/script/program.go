@@ -37,7 +37,7 @@ const endOnPurpose = `[ "$code" -ne 75 ] || { [ -z "$gonbatch_told" ] && ! [ -e 
 `
 
 // Program returns the script that starts the program of a cell that runs once, may fail or has its
-// output captured. The program lies beside it.
+// output captured. The program is next to it.
 func (s Script) Program(name string) []byte {
 	program := `"$(dirname "$0")"/` + shellescape.Quote(name)
 	switch {

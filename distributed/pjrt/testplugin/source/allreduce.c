@@ -59,8 +59,8 @@ static ino_t network(void) {
   return stat("/proc/self/ns/net", &namespace) == 0 ? namespace.st_ino : 0;
 }
 
-// address returns an address at which other machines reach this one. It may be that of a bridge that
-// another program removes, so processes of one machine don't use it.
+// address returns an address at which other machines reach this one. It may be that of a bridge
+// that another program removes, so processes of one machine don't use it.
 static struct in_addr address(void) {
   struct in_addr found = {.s_addr = htonl(INADDR_LOOPBACK)};
   struct ifaddrs *all = NULL;

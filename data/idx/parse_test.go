@@ -1,4 +1,4 @@
-package mnist
+package idx
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParseIDX(t *testing.T) {
+func TestParse(t *testing.T) {
 	tests := []struct {
 		name    string
 		content string
@@ -31,7 +31,7 @@ func TestParseIDX(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			size, values, err := parseIDX([]byte(tc.content), tc.rank)
+			size, values, err := parse([]byte(tc.content), tc.rank)
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
 					t.Errorf("error %v, want %q", err, tc.wantErr)
@@ -48,11 +48,11 @@ func TestParseIDX(t *testing.T) {
 	}
 }
 
-func FuzzParseIDX(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add([]byte("\x00\x00\x08\x01\x00\x00\x00\x03abc"), 1)
 	f.Add([]byte("\x00\x00\x08\x03\xff\xff\xff\xff"), 3)
 	f.Fuzz(func(t *testing.T, content []byte, rank int) {
-		size, values, err := parseIDX(content, rank)
+		size, values, err := parse(content, rank)
 		if err != nil {
 			return
 		}

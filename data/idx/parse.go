@@ -1,4 +1,4 @@
-package mnist
+package idx
 
 import (
 	"encoding/binary"
@@ -6,15 +6,16 @@ import (
 	"fmt"
 )
 
-// unsignedByte is IDX's code for elements of one unsigned byte, the only ones in MNIST.
+// unsignedByte is the code for elements of one unsigned byte, the only ones that MNIST and its
+// successors have.
 const unsignedByte = 0x08
 
-// parseIDX parses an IDX file of bytes: two zeros, the element type, the number of axes, the size
+// parse parses an IDX file of bytes: two zeros, the element type, the number of axes, the size
 // of each axis as a big-endian uint32, and the elements. The values are a slice of content, not a
 // copy.
-func parseIDX(content []byte, rank int) (size []int, values []uint8, err error) {
+func parse(content []byte, rank int) (size []int, values []uint8, err error) {
 	if len(content) < 4 {
-		return nil, nil, fmt.Errorf("not an IDX file: %d bytes; its head alone has 4", len(content))
+		return nil, nil, fmt.Errorf("not an IDX file: %d bytes; the header alone has 4", len(content))
 	}
 	switch {
 	case content[0] == 0x1f && content[1] == 0x8b:

@@ -1,0 +1,195 @@
+package table
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/data"
+	"gonbatch/data/files"
+	"gonbatch/internal/plural"
+)
+
+// Format reads files of a format.
+type Format interface {
+	// Name is the format's name, with a version that changes if the same file gives other cells.
+	Name() string
+	// Open opens a file.
+	Open(f files.File) (Rows, error)
+}
+
+// Rows are the rows of a file.
+type Rows interface {
+	// Columns returns the names of the columns.
+	Columns() []string
+	// Read calls row for each row, in order, with the cells of these columns, which are valid until
+	// row returns. An error of row ends it, and is returned with the place of the row.
+	Read(columns []int, row func(cells []Cell) error) error
+	// Close closes the file.
+	Close() error
+}
+
+// Table is a dataset of the rows of files.
+type Table struct {
+	layout *layout
+	kept   *files.Kept // Rows of numbers of 4 bytes.
+}
+
+var _ data.Dataset = (*Table)(nil)
+
+// Open opens the files that a pattern names; see files.Find. All must have the same columns, in any
+// order. The first call for files and a configuration reads and checks all rows; later calls use
+// its result, also on other ranks. An error names the file, the row and the column.
+func Open(pattern string, format Format, c Config) (*Table, error) {
+	if c.Name == "" {
+		c.Name = files.Name(pattern)
+	}
+	list, err := files.Find(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("table: %w", err)
+	}
+	t, err := open(list, format, c)
+	if err != nil {
+		return nil, fmt.Errorf("table: %w", err)
+	}
+	if t.Len() == 0 {
+		return nil, fmt.Errorf("table: open %s: no rows in %s", pattern, plural.Of(len(list), "file"))
+	}
+	return t, nil
+}
+
+func open(list []files.File, format Format, c Config) (*Table, error) {
+	kind, err := c.kind(format.Name())
+	if err != nil {
+		return nil, err
+	}
+	var l *layout
+	err = withRows(list[0], format, func(rows Rows) (err error) {
+		l, err = newLayout(c, rows.Columns())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	kept, err := files.Keep(files.Derived{Files: list, Kind: kind, Dir: c.Dir}, func(w io.Writer) error {
+		return l.write(w, list, format)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if kept.Size%l.rowSize() != 0 {
+		return nil, fmt.Errorf("the kept numbers are damaged: remove %s", kept.Path)
+	}
+	return &Table{l, kept}, nil
+}
+
+// withRows opens a file and closes it.
+func withRows(f files.File, format Format, use func(Rows) error) error {
+	rows, err := format.Open(f)
+	if err == nil {
+		err = errors.Join(use(rows), rows.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	return nil
+}
+
+func (l *layout) rowSize() int64 { return 4 * int64(len(l.used)) }
+
+// write writes the numbers of all rows.
+func (l *layout) write(w io.Writer, list []files.File, format Format) error {
+	buffered := bufio.NewWriterSize(w, 1<<20)
+	numbers, row := make([]uint32, len(l.used)), make([]byte, 0, l.rowSize())
+	for _, f := range list {
+		err := withRows(f, format, func(rows Rows) error {
+			places, err := l.places(rows.Columns())
+			if err != nil {
+				return err
+			}
+			return rows.Read(places, func(cells []Cell) error {
+				if err := l.bits(numbers, cells); err != nil {
+					return err
+				}
+				row = row[:0]
+				for _, n := range numbers {
+					row = binary.LittleEndian.AppendUint32(row, n)
+				}
+				_, err := buffered.Write(row)
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return buffered.Flush()
+}
+
+// Name returns the name of the dataset.
+func (t *Table) Name() string { return t.layout.Name }
+
+// Len returns the number of rows.
+func (t *Table) Len() int { return int(t.kept.Size / t.layout.rowSize()) }
+
+// Inputs returns the columns of the input.
+func (t *Table) Inputs() []string { return slices.Clone(t.layout.Inputs) }
+
+// Batch returns one input, and one tensor of labels if there are labels or a class; see Config and
+// data.Dataset.
+func (t *Table) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	numbers, err := t.read(indices)
+	if err != nil {
+		return nil, nil, fmt.Errorf("table: %s: %w", t.Name(), err)
+	}
+	l, width, split := t.layout, len(t.layout.used), len(t.layout.Inputs)
+	x := tensors.FromShape(shapes.Make(dtypes.Float32, len(indices), split))
+	err = tensors.MutableFlatData(x, func(flat []float32) { take(flat, numbers, width, 0, math.Float32frombits) })
+	if width == split || err != nil {
+		return []*tensors.Tensor{x}, nil, err
+	}
+	var y *tensors.Tensor
+	if l.Class != "" {
+		y = tensors.FromShape(shapes.Make(dtypes.Int32, len(indices), 1))
+		err = tensors.MutableFlatData(y, func(flat []int32) { take(flat, numbers, width, split, func(n uint32) int32 { return int32(n) }) })
+	} else {
+		y = tensors.FromShape(shapes.Make(dtypes.Float32, len(indices), width-split))
+		err = tensors.MutableFlatData(y, func(flat []float32) { take(flat, numbers, width, split, math.Float32frombits) })
+	}
+	return []*tensors.Tensor{x}, []*tensors.Tensor{y}, err
+}
+
+// read reads rows.
+func (t *Table) read(indices []int) ([]byte, error) {
+	if len(indices) == 0 {
+		return nil, errors.New("a batch of no examples")
+	}
+	size := int(t.layout.rowSize())
+	rows := make([]byte, len(indices)*size)
+	for i, index := range indices {
+		if index < 0 || index >= t.Len() {
+			return nil, fmt.Errorf("no row %d; there are 0 to %d", index, t.Len()-1)
+		}
+		if _, err := t.kept.ReadAt(rows[i*size:(i+1)*size], int64(index)*int64(size)); err != nil {
+			return nil, fmt.Errorf("row %d: %w", index, err)
+		}
+	}
+	return rows, nil
+}
+
+// take converts some columns of rows of width numbers, beginning with column first.
+func take[T any](to []T, rows []byte, width, first int, value func(uint32) T) {
+	columns := len(to) / (len(rows) / (4 * width))
+	for i := range to {
+		place := i/columns*width + first + i%columns
+		to[i] = value(binary.LittleEndian.Uint32(rows[4*place:]))
+	}
+}

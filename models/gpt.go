@@ -1,0 +1,156 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/layers/attention"
+	"github.com/gomlx/gomlx/ml/layers/attention/pos"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/ml/nn"
+)
+
+// GPTConfig is the size of a GPT. All numbers but Dropout must be at least 1.
+type GPTConfig struct {
+	VocabSize     int // Number of different tokens.
+	ContextLength int // Most tokens that the model sees at once.
+	Layers        int
+	Heads         int // Attention heads in each layer. Width must be an even multiple of them.
+	Width         int // Length of the vector that stands for a token.
+	// Dropout is the probability with which a training drops an element: of the embeddings, of the
+	// attention weights, and of what each layer adds. It is at least 0 and less than 1.
+	Dropout float64
+}
+
+// Validate returns an error that names a value which no GPT can have.
+func (c GPTConfig) Validate() error {
+	for _, size := range []struct {
+		name  string
+		value int
+	}{{"VocabSize", c.VocabSize}, {"ContextLength", c.ContextLength}, {"Layers", c.Layers}, {"Heads", c.Heads}, {"Width", c.Width}} {
+		if size.value < 1 {
+			return fmt.Errorf("models.GPTConfig: %s must be at least 1, got %d", size.name, size.value)
+		}
+	}
+	if c.Width%(2*c.Heads) != 0 {
+		return fmt.Errorf("models.GPTConfig: Width must be a multiple of 2*Heads = %d, because each head rotates pairs of numbers; got %d", 2*c.Heads, c.Width)
+	}
+	if !(c.Dropout >= 0 && c.Dropout < 1) {
+		return fmt.Errorf("models.GPTConfig: Dropout must be at least 0 and less than 1, got %g", c.Dropout)
+	}
+	return nil
+}
+
+// Parameters returns the number of parameters, V*W + L*(12*W^2 + 13*W) + 2*W for a vocabulary of V
+// tokens, L layers and a width of W.
+func (c GPTConfig) Parameters() int {
+	return c.VocabSize*c.Width + c.Layers*(12*c.Width*c.Width+13*c.Width) + 2*c.Width
+}
+
+// GPT returns a language model: a transformer that predicts, at each place of a text, the token
+// that comes next from those up to there. It is GPT-2's decoder (Radford et al., Language Models
+// are Unsupervised Multitask Learners, 2019) with its pre-normalized layers, GELU, biases and
+// initial weights, but with rotary position embeddings (Su et al., RoFormer, 2021,
+// https://arxiv.org/abs/2104.09864) instead of learned ones. The embeddings of the tokens are also
+// the weights of the last layer (Press & Wolf, Using the Output Embedding to Improve Language
+// Models, 2017, https://arxiv.org/abs/1608.05859).
+//
+// The network's input is tokens [batch, n] of an integer type, from 0 to VocabSize-1, with n at
+// most ContextLength. Its result is logits, [batch, n, VocabSize] float32, those of the next token
+// at each place. Use NextTokenLoss to train it. Weights and computation are float32; the trainer's
+// precision, which converts inputs, doesn't change them.
+func GPT(c GPTConfig) func(scope *model.Scope, tokens *graph.Node) *graph.Node {
+	return func(scope *model.Scope, tokens *graph.Node) *graph.Node {
+		c.check(tokens)
+		g, n := tokens.Graph(), tokens.Shape().Dimensions[1]
+		table := weights(scope.In("tokens"), g, "embeddings", initialDeviation, c.VocabSize, c.Width)
+		x := layers.DropoutStatic(scope, graph.Gather(table, graph.InsertAxes(tokens, -1)), c.Dropout)
+		positions := rotation(g, n, c.Width/c.Heads)
+		for i := range c.Layers {
+			layer := scope.In("layer_%d", i)
+			x = graph.Add(x, c.attention(layer.In("attention"), x, positions))
+			x = graph.Add(x, c.perceptron(layer.In("mlp"), x))
+		}
+		return nn.Dense(normalized(scope.In("last"), x), table, nil, compute.DenseLayoutOutputsInput)
+	}
+}
+
+func (c GPTConfig) check(tokens *graph.Node) {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	if !tokens.DType().IsInt() || tokens.Rank() != 2 {
+		panic(fmt.Errorf("models.GPT: the tokens have the shape %s; it must be [batch, n] of an integer type", tokens.Shape()))
+	}
+	if n := tokens.Shape().Dimensions[1]; n > c.ContextLength {
+		panic(fmt.Errorf("models.GPT: %d tokens at once; the ContextLength is %d: pass the last %d tokens", n, c.ContextLength, c.ContextLength))
+	}
+}
+
+// attention is what the attention of a layer adds to x: each head adds up values of the tokens up
+// to each place, weighted by how well their keys match its query.
+func (c GPTConfig) attention(scope *model.Scope, x *graph.Node, positions *pos.RoPEWithCosSin) *graph.Node {
+	batch, n, size := x.Shape().Dimensions[0], x.Shape().Dimensions[1], c.Width/c.Heads
+	all := dense(scope.In("qkv"), normalized(scope, x), 3*c.Width, initialDeviation)
+	all = graph.TransposeAllAxes(graph.Reshape(all, batch, n, 3, c.Heads, size), 2, 0, 3, 1, 4)
+	part := func(i int) *graph.Node { return graph.Squeeze(graph.Slice(all, graph.AxisElem(i)), 0) } // [batch, heads, n, size]
+	options := attention.CoreOptions{UseCausalMask: true}
+	if c.Dropout > 0 {
+		options.Scope, options.DropoutRate = scope, graph.Scalar(x.Graph(), dtypes.Float32, c.Dropout)
+	}
+	y, _ := attention.Core(positions.Encode(part(0), 2), positions.Encode(part(1), 2), part(2), attention.LayoutBHSD, options)
+	y = graph.Reshape(graph.TransposeAllAxes(y, 0, 2, 1, 3), batch, n, c.Width)
+	return c.residual(scope, y)
+}
+
+// perceptron is what the two dense layers of a layer add to x.
+func (c GPTConfig) perceptron(scope *model.Scope, x *graph.Node) *graph.Node {
+	hidden := dense(scope.In("hidden"), normalized(scope, x), 4*c.Width, initialDeviation)
+	return c.residual(scope, activation.GeluApproximate(hidden))
+}
+
+// residual is a dense layer whose result is added to x. There are two in each layer of the network,
+// so their initial weights are smaller by the root of that number.
+func (c GPTConfig) residual(scope *model.Scope, y *graph.Node) *graph.Node {
+	y = dense(scope.In("projection"), y, c.Width, initialDeviation/math.Sqrt(float64(2*c.Layers)))
+	return layers.DropoutStatic(scope, y, c.Dropout)
+}
+
+// initialDeviation is the standard deviation of GPT-2's initial weights.
+const initialDeviation = 0.02
+
+// dense is a dense layer with GPT-2's initial values. nn.Dense multiplies matrices of two axes,
+// which XLA computes twice as fast on a CPU as the same product with three.
+func dense(scope *model.Scope, x *graph.Node, width int, deviation float64) *graph.Node {
+	w := weights(scope, x.Graph(), "weights", deviation, x.Shape().Dimensions[x.Rank()-1], width)
+	b := scope.WithInitializer(initializer.Zero).VariableWithShape("biases", shapes.Make(dtypes.Float32, width))
+	return nn.Dense(x, w, b.NodeValue(x.Graph()), compute.DenseLayoutInputOutputs)
+}
+
+// weights returns a variable with normally distributed initial values.
+func weights(scope *model.Scope, g *graph.Graph, name string, deviation float64, size ...int) *graph.Node {
+	scope = scope.WithInitializer(initializer.RandomNormalFn(scope, deviation))
+	return scope.VariableWithShape(name, shapes.Make(dtypes.Float32, size...)).NodeValue(g)
+}
+
+func normalized(scope *model.Scope, x *graph.Node) *graph.Node {
+	return norm.LayerNorm(scope, x, -1).Epsilon(1e-5).Done()
+}
+
+// rotation turns pairs of numbers of a query or key by an angle that is proportional to its place:
+// pair i at place p by p * 10000^(-2i/size). Their product then depends only on how far apart the
+// two places are.
+func rotation(g *graph.Graph, n, size int) *pos.RoPEWithCosSin {
+	shape := shapes.Make(dtypes.Float32, n, size/2)
+	rate := graph.Exp(graph.MulScalar(graph.Iota(g, shape, 1), -2*math.Log(10_000)/float64(size)))
+	angle := graph.Mul(graph.Iota(g, shape, 0), rate)
+	return pos.NewRoPEWithCosSin(graph.Cos(angle), graph.Sin(angle))
+}

@@ -1,0 +1,69 @@
+package tests
+
+import (
+	"strings"
+	"testing"
+
+	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/rundir"
+	"gonbatch/tests/cluster"
+)
+
+// TestFashionMNIST trains the notebook on a part of two epochs, on one rank and on two.
+func TestFashionMNIST(t *testing.T) {
+	for _, tasks := range []string{"1", "2"} {
+		t.Run(tasks+" ranks", func(t *testing.T) {
+			u := newUser(t, ranktest.QuickCompilation)
+			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "fashion_mnist.ipynb"),
+				"--", "-max_epochs", "2", "-limit_train_batches", "50", "-limit_val_batches", "1", "-log_every", "10")
+			checkFashion(t, u, out)
+		})
+	}
+}
+
+// fashionOnTwoNodes trains the notebook on a part of an epoch on a cluster.
+func fashionOnTwoNodes(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, append(c.Env(), ranktest.QuickCompilation)...)
+	out := u.mustSubmit(t, "--nodes", "2", "--cpus-per-task", "1", "--mpi", "pmix", "--follow", example(t, "fashion_mnist.ipynb"),
+		"--", "-max_epochs", "2", "-limit_train_batches", "50", "-limit_val_batches", "1", "-log_every", "10")
+	checkFashion(t, u, out)
+}
+
+// TestFashionMNISTInJupyter executes the notebook in a real Jupyter client.
+func TestFashionMNISTInJupyter(t *testing.T) {
+	result := inJupyter(t, "fashion_mnist.ipynb", ranktest.QuickCompilation,
+		"TRAINER_MAX_EPOCHS=1", "TRAINER_LIMIT_TRAIN_BATCHES=50", "TRAINER_LIMIT_VAL_BATCHES=1")
+	last := result.Outputs[len(result.Outputs)-1]
+	if got := accuracy(t, last); got < 0.7 {
+		t.Errorf("test accuracy %.4f, want at least 0.7:\n%s", got, last)
+	}
+	checkShown(t, result, 0, 0, 1, 0, 0, 2)
+}
+
+// checkFashion checks what a run of the notebook has found: the loss falls, the best weights are
+// tested, and rank 0 alone prints and draws.
+func checkFashion(t *testing.T, u user, out string) {
+	t.Helper()
+	if got := accuracy(t, out); got < 0.75 {
+		t.Errorf("test accuracy %.4f, want at least 0.75:\n%s", got, out)
+	}
+	if n := strings.Count(out, "the best by val/accuracy"); n != 1 {
+		t.Errorf("the best weights are named %d times, want once:\n%s", n, out)
+	}
+	run := u.run(t)
+	all, err := rundir.ReadMetrics(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var losses []float64
+	for _, m := range all {
+		if loss, ok := m.Values["train/loss"]; ok {
+			losses = append(losses, float64(loss))
+		}
+	}
+	if len(losses) != 10 || losses[9] > losses[0]/2 {
+		t.Errorf("train/loss %v, want 10 values that fall to less than half", losses)
+	}
+	checkLogged(t, run, "confusion")
+	checkLogged(t, run, "mistakes")
+}
