@@ -14,7 +14,8 @@ import (
 	"gonbatch/kernel/cell"
 )
 
-// remedy returns what to do about a compiler message about a line of a cell; "" if nothing is known.
+// remedy returns what to do about a compiler message about a line of a cell; "" if nothing is
+// known.
 func (e *execution) remedy(message, line string) string {
 	if strings.HasPrefix(message, "undefined: "+cell.EmbedPrefix) {
 		return "; a %wasm program can't embed files of the notebook's folder"

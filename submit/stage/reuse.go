@@ -101,8 +101,8 @@ func fromCell(word string, nb *nbformat.Notebook, m *export.Module) (int, error)
 	return 0, submit.Usagef("--from %s: %s has no cell with that tag, id, number or name\nthe notebook's cells are %s", word, m.Notebook, strings.Join(m.CellNames(), ", "))
 }
 
-// lastRun returns the notebook's last run in root that has the cells; if none has them all, its last
-// run.
+// lastRun returns the notebook's last run in root that has all these cells; if there is none, its
+// last run.
 func (n Notebook) lastRun(root, from string, cells []string) (rundir.Dir, error) {
 	path, err := n.origin()
 	if err != nil {
