@@ -43,9 +43,17 @@ func Files(dir, pattern string) (names []string, err error) {
 		names = append(names, below...)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s %s: there is no such file in the notebook's folder, %s", Directive, pattern, dir)
+		return nil, &MissingError{pattern, dir}
 	}
 	return names, nil
+}
+
+// MissingError means that a pattern matches no file in the notebook's folder.
+type MissingError struct{ Pattern, Dir string }
+
+// Error names the pattern and the folder.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s %s: there is no such file in the notebook's folder, %s", Directive, e.Pattern, e.Dir)
 }
 
 // filesOf returns a file, or the files in a folder that Go would embed.

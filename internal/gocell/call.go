@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Call is a magic or a shell command in a cell.
@@ -102,10 +104,14 @@ var foreign = map[string]string{
 	"%%python": "this is a kernel for Go: %%script python3 runs a cell by another program", "%pip": "run the command by !pip", "%conda": "run the command by !conda",
 }
 
-// hint suggests the magics that a misspelled name may mean.
+// hint says what is wrong with an unknown name, or suggests the magics that it may mean.
 func hint(name string) string {
 	if text := foreign[name]; text != "" {
 		return text
+	}
+	if i := strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
+		invisible, _ := utf8.DecodeRuneInString(name[i:])
+		return fmt.Sprintf("it has an invisible character, %U: delete it, or replace it with a space", invisible)
 	}
 	var known []string
 	for _, m := range Magics {

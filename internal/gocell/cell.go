@@ -55,8 +55,11 @@ func Parse(source string) Cell {
 	return c
 }
 
-// PlainLines replaces Windows line endings, which editors other than Jupyter write.
-func PlainLines(source string) string { return strings.ReplaceAll(source, "\r\n", "\n") }
+// PlainLines replaces Windows line endings, which editors other than Jupyter write, and removes a
+// byte order mark.
+func PlainLines(source string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(source, "\ufeff"), "\r\n", "\n")
+}
 
 // read determines the kind of line i and returns the index of the line after it and the lines
 // joined to it.

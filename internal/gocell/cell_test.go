@@ -73,6 +73,7 @@ func TestCheckCall(t *testing.T) {
 		{"%kep x", "unknown magic %kep: did you mean %keep?"},
 		{"%%bsh", "unknown magic %%bsh: did you mean %%bash or %%sh?"},
 		{"%zzz", "unknown magic %zzz: %help lists them"},
+		{"%%\u00a0-n 1", "unknown magic %%\u00a0-n: it has an invisible character, U+00A0: delete it, or replace it with a space"},
 		{"%exec", "%exec needs the name of the function to run: %exec FUNCTION [ARGUMENTS]"},
 	}
 	for _, tt := range tests {

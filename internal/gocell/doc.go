@@ -12,7 +12,8 @@
 // A line that begins with % or ! is a magic or a shell command; the prefix "//gonb:" may hide it
 // from Go tools. A backslash at its end joins the next line to it. A line that begins with
 // "package" is dropped. All other lines are Go. As in GoNB, this is decided by lines, not tokens: a
-// line of a raw string or a comment that begins with % is a magic too.
+// line of a raw string or a comment that begins with % is a magic too. GoNB drops such a line from
+// the string; [Cell.Remarks] finds it.
 //
 // A cell whose first line is one of the magics that take a whole cell, such as %%bash, has no Go
 // and no other magics.

@@ -12,7 +12,7 @@ import (
 const Header = "package main\n"
 
 // File is a cell as a Go file: its lines, with every line that is not Go emptied, and the main for
-// a %%, %main or %exec line.
+// a %%, %main or %exec line. WithoutGone removes what GoNB drops from raw strings.
 type File struct {
 	// Lines are the cell's lines, with unchanged line and column numbers.
 	Lines []string
@@ -25,6 +25,9 @@ type File struct {
 // File returns the Go of the cell.
 func (c Cell) File() File {
 	f := File{Lines: c.GoLines()}
+	for _, i := range c.Gone() {
+		f.Lines[i] = gone
+	}
 	for _, call := range c.Calls {
 		var text, tail string
 		switch name := call.Name(); {

@@ -18,6 +18,15 @@ func Of[N Integer](n N, one string) string {
 	return fmt.Sprintf("%d %s", n, word(one))
 }
 
+// And lists names: a, b and c.
+func And(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
 // word returns the plural of a noun.
 func word(one string) string {
 	for _, hiss := range []string{"s", "x", "z", "sh", "tch", "nch"} {

@@ -1,6 +1,7 @@
 package plural_test
 
 import (
+	"strings"
 	"testing"
 
 	"gonbatch/internal/plural"
@@ -17,6 +18,14 @@ func TestOf(t *testing.T) {
 	} {
 		if got := plural.Of(tt.n, tt.one); got != tt.want {
 			t.Errorf("%d of %q: got %q, want %q", tt.n, tt.one, got, tt.want)
+		}
+	}
+}
+
+func TestAnd(t *testing.T) {
+	for names, want := range map[string]string{"": "", "a": "a", "a b": "a and b", "a b c": "a, b and c"} {
+		if got := plural.And(strings.Fields(names)); got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
 		}
 	}
 }

@@ -74,11 +74,21 @@ func TestPrepare(t *testing.T) {
 		},
 		{name: "embed several on a line", code: "var (\n//go:embed a\na string; b string\n)", want: "var (\n//go:embed a\na string = gonbatch__embed_a(\"a\"); b string\n)"},
 		{name: "embed with a wrong quote", code: "//go:embed \"a\nvar a string", want: "//go:embed \"a\nvar a string", err: "line 1: //go:embed \"a: "},
+		{name: "two mains", code: "%%\nf()\n%main", want: "%%\nf()\n%main", err: "line 3: line 1 already begins the cell's main; split the cell into two"},
+		{name: "two mains in two lines", code: "%%\n%%", want: "%%\n%%", err: "line 2: line 1 already begins"},
+		{name: "exec and main", code: "//gonb:%exec f\n%%\nx()", want: "%exec f\n%%\nx()", err: "line 2: line 1 already begins"},
+		{name: "two exec", code: "func f() {}\n%exec f\n%exec f", want: "func f() {}\n%exec f\n%exec f", err: "line 3: line 2 already begins"},
+		{name: "func main and exec", code: "func main() {}\n%exec f", want: "func main() {}\n%exec f", err: "line 2: the cell has two main functions"},
+		{name: "two timeits", code: "%timeit f()\n%timeit g()", want: bareOpen + "gonbatch__timeit(func() { f() }) }\n" + bareOpen + "gonbatch__timeit(func() { g() }) }", err: "line 2: the cell has two main functions"},
+		{name: "main in a string", code: "%%\ns := `a\n%% b\n`", want: "%%\ns := `a\n%% b\n`", err: "line 3: inside a string, GoNB takes a line that begins with %% for a magic: indent the line, or write the string in double quotes"},
+		{name: "main in a comment", code: "/*\n%%\n*/\n%%\nf()", want: "/*\n%%\n*/\n%%\nf()", err: "line 2: inside a comment, GoNB takes a line that begins with %% for a magic: indent the line"},
+		{name: "a verb in a string", code: "var s = `\n%d items`", want: "var s = `\n%d items`", err: "line 2: inside a string, GoNB takes a line that begins with %d for a magic"},
+		{name: "lines that GoNB drops from strings", code: "var s = `\n%time\n!echo \\\n  a\n% \npackage a\nb`\n%time", want: "var s = `\npackage\n!/s 3 /bin/bash -c 'echo    a'\npackage\npackage\npackage a\nb`\n"},
 		{name: "bash is not first", code: "var x int\n%%bash", want: "var x int\n%%bash", err: "line 2: %%bash must be the first line"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := Prepare(tt.code, "/s")
+			p := Prepare(tt.code, "/s", "")
 			if p.Code != tt.want || p.AllowFail != tt.allow {
 				t.Errorf("%q, may fail %v; want %q, %v", p.Code, p.AllowFail, tt.want, tt.allow)
 			}
@@ -98,7 +108,7 @@ func TestMagics(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := fmt.Sprintf("%+v", Prepare(tt.code, "/s").Magics); got != tt.want {
+			if got := fmt.Sprintf("%+v", Prepare(tt.code, "/s", "").Magics); got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
@@ -116,7 +126,7 @@ func TestKeep(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := Prepare(tt.code, "/s")
+			p := Prepare(tt.code, "/s", "")
 			if got := fmt.Sprint(p.Keep); got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}
@@ -195,7 +205,7 @@ func FuzzPrepare(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, code string) {
-		p := Prepare(code, "/s")
+		p := Prepare(code, "/s", "")
 		if got, want := strings.Count(p.Code, "\n"), strings.Count(code, "\n"); p.Err == nil && got != want {
 			t.Errorf("%d lines, want %d: %q", got+1, want+1, p.Code)
 		}

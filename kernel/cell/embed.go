@@ -1,12 +1,7 @@
 package cell
 
 import (
-	"errors"
-	"fmt"
-	"go/parser"
-	"go/token"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,27 +14,12 @@ const EmbedPrefix = "gonbatch__embed_"
 
 // embed gives each variable below a //go:embed line a call as its value, with the line's patterns
 // as arguments: GoNB loses the comments of variables. The build of a program defines the functions.
-func (p *preparer) embed() error {
-	text := p.file.Text()
-	if !strings.Contains(text, embedded.Directive) {
-		return nil
-	}
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, "", text, parser.SkipObjectResolution|parser.ParseComments)
-	if err != nil {
-		return nil // GoNB will report it.
-	}
-	vars, err := embedded.Variables(file, text)
-	if mistake := (*embedded.Mistake)(nil); errors.As(err, &mistake) {
-		line, _ := p.file.Place(set.Position(mistake.Pos).Offset)
-		return fmt.Errorf("line %d: %w", line, err)
-	}
-	for _, v := range slices.Backward(vars) { // The last first: an insertion moves what follows.
-		if name := v.Spec.Names[0].Name; name != "_" {
-			insert(p.lines, p.file, set.Position(v.Spec.End()).Offset, " = "+embedCall(name, v.Patterns))
+func (e *editor) embed(vars []embedded.Variable) {
+	for _, v := range vars {
+		if name := v.Spec.Names[0].Name; name != blank {
+			e.replace(v.Spec.End(), v.Spec.End(), " = "+embedCall(name, v.Patterns))
 		}
 	}
-	return nil
 }
 
 func embedCall(name string, patterns []string) string {

@@ -11,7 +11,7 @@ func TestCleanEmbed(t *testing.T) {
 		"//go:embed a.txt \"b \\\"c\\\" (d)\"\nvar größe string",
 		"var (\n//go:embed a\na string; b = f(\"x\", \"y\")\n)",
 	} {
-		p := Prepare(code, "/s")
+		p := Prepare(code, "/s", "")
 		if p.Err != nil || p.Code == code {
 			t.Fatalf("%q is prepared as it is: %v", code, p.Err)
 		}
@@ -33,7 +33,7 @@ func TestEmbedPlaces(t *testing.T) {
 		{code: "//go:embed\nvar x string", err: "line 1: //go:embed: it names no file"},
 	}
 	for _, tt := range tests {
-		p := Prepare(tt.code, "/s")
+		p := Prepare(tt.code, "/s", "")
 		if tt.err != "" {
 			if p.Err == nil || !strings.HasPrefix(p.Err.Error(), tt.err) {
 				t.Errorf("%q: got %v, want %s", tt.code, p.Err, tt.err)

@@ -44,6 +44,8 @@ type Prepared struct {
 	Env []string
 	// Magics are the magics that the submit command runs, in order. Their lines are empty in Code.
 	Magics []Magic
+	// Notes are remarks about the cell, each with its line.
+	Notes []string
 	// Err is set if a magic of the cell has a mistake: then nothing in the cell runs.
 	Err error
 }
@@ -51,19 +53,20 @@ type Prepared struct {
 // preparer prepares a cell.
 type preparer struct {
 	Prepared
-	status string
-	lines  []string
-	file   gocell.File
-	hasGo  bool
+	// status is the program, id the cell's id.
+	status, id string
+	lines      []string
+	file       gocell.File
+	hasGo      bool
 	// keepLine is the line of the last %keep.
 	keepLine int
 }
 
 // Prepare wraps the shell commands of a cell in the program status, which is called as STATUS LINE
-// COMMAND...
-func Prepare(code, status string) Prepared {
+// COMMAND... The id distinguishes the cell from others; it may be empty.
+func Prepare(code, status, id string) Prepared {
 	c := gocell.Parse(code)
-	p := preparer{lines: slices.Clone(c.Lines), status: status, file: c.File(), hasGo: c.FirstGo() >= 0}
+	p := preparer{id: id, lines: slices.Clone(c.Lines), status: status, file: c.File(), hasGo: c.FirstGo() >= 0}
 	if c.Program != nil {
 		p.program(c)
 	}
@@ -76,17 +79,39 @@ func Prepare(code, status string) Prepared {
 		if p.Err != nil {
 			break
 		}
-		if err := p.call(call); err != nil {
+		if err := p.call(c, call); err != nil {
 			p.Err = fmt.Errorf("line %d: %w", call.Line, err)
 			break
 		}
 	}
-	if err := p.embed(); p.Err == nil {
+	p.checkMains(p.file)
+	p.dropGone(c)
+	for _, remark := range c.Remarks() {
+		p.Notes = append(p.Notes, fmt.Sprintf("line %d: %s", remark.Line, remark.Message))
+	}
+	if err := p.editDeclarations(); p.Err == nil {
 		p.Err = err
 	}
 	p.buildKept()
 	p.Code = strings.Join(p.lines, "\n")
+	p.checkMains(gocell.Parse(p.Code).File()) // with those of magics such as %timeit
 	return p.Prepared
+}
+
+// checkMains refuses a second main: GoNB would die of it, or run only one of them.
+func (p *preparer) checkMains(file gocell.File) {
+	if line, err := file.CheckMains(); err != nil && p.Err == nil {
+		p.Err = fmt.Errorf("line %d: %w", line, err)
+	}
+}
+
+// dropGone makes GoNB drop a line from a raw string if it would drop the line that the user wrote.
+func (p *preparer) dropGone(c gocell.Cell) {
+	for _, i := range c.Gone() {
+		if p.lines[i] == "" {
+			p.lines[i] = "package"
+		}
+	}
 }
 
 // buildKept gives a cell without a program one that only keeps variables: only a build shows
@@ -142,8 +167,8 @@ func (p *preparer) script(command string) {
 }
 
 // call prepares one magic or shell command.
-func (p *preparer) call(call gocell.Call) error {
-	if err := call.Check(); err != nil {
+func (p *preparer) call(c gocell.Cell, call gocell.Call) error {
+	if err := c.CheckCall(call); err != nil {
 		return err
 	}
 	text := ""

@@ -51,16 +51,19 @@ func insert(lines []string, f gocell.File, offset int, text string) {
 func CleanMarks(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		at := strings.Index(line, ShowOpen)
-		lines[i] = addedCall.ReplaceAllString(marks.Replace(line), "")
-		if at < 0 || i+1 == len(lines) || strings.TrimLeft(lines[i+1], " \t") != "^" {
+		lines[i] = cleanLine(line)
+		if lines[i] == line || i+1 == len(lines) || strings.TrimLeft(lines[i+1], " \t") != "^" {
 			continue
 		}
-		if surplus := len(line) - len(strings.NewReplacer(bareOpen+ShowOpen, "", ShowOpen, "").Replace(line)); len(lines[i+1]) > surplus {
-			lines[i+1] = lines[i+1][surplus:]
-		}
+		caret := len(lines[i+1]) - 1
+		before := line[:min(caret, len(line))]
+		lines[i+1] = lines[i+1][min(len(before)-len(cleanLine(before)), caret):]
 	}
 	return strings.Join(lines, "\n")
+}
+
+func cleanLine(line string) string {
+	return namedBlank.ReplaceAllString(addedCall.ReplaceAllString(marks.Replace(line), ""), blank)
 }
 
 // marks removes what ShowValue adds to a cell, and what the go command's wrapper adds to its main.

@@ -29,7 +29,7 @@ func (e *execution) compilerFailure(value string, parts []string) *failure {
 		}
 		context, message := lastLineOf(strings.TrimRight(part[len(place[0]):], "\n"))
 		message = e.explainTwice(message)
-		message += e.remedy(message)
+		message += e.remedy(message, e.lineOf(place[1], place[2]))
 		messages = append(messages, e.placeName(place[1], place[2])+": "+message)
 		f.traceback = append(f.traceback, e.titleOf(place[1], place[2]), strings.TrimRight(context, "\n"), red+message+plain)
 	}

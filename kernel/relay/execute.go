@@ -88,11 +88,12 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 		return
 	}
 	e := &execution{relay: r, request: request, code: gocell.TypedParameters(gocell.PlainLines(asked.Code), r.sources()), crash: crash{pass: r.pass, wait: holdTime}}
-	e.prepared = cell.Prepare(e.code, r.opts.StatusProgram)
+	e.prepared = cell.Prepare(e.code, r.opts.StatusProgram, cellID(request))
 	r.begin(e, asked)
 	if e.stored {
 		r.executed = append(r.executed, executed{count: e.count, code: e.code, id: cellID(request)})
 	}
+	e.tellNotes(asked.Silent)
 	e.prepareKeep()
 	e.noteEnviron()
 	e.prepareRun()
@@ -164,6 +165,16 @@ func (r *relay) begin(e *execution, asked executeRequest) {
 		if err := r.history.Add(history.Entry{Line: e.count, Source: asked.Code}); err != nil {
 			r.log(err)
 		}
+	}
+}
+
+// tellNotes prints the remarks about the cell.
+func (e *execution) tellNotes(silent bool) {
+	if silent || e.prepared.Err != nil {
+		return
+	}
+	for _, note := range e.prepared.Notes {
+		e.relay.publish(e.request, "stream", object{"name": "stderr", "text": note + "\n"})
 	}
 }
 

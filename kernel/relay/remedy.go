@@ -1,9 +1,11 @@
 package relay
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/mod/module"
@@ -12,22 +14,28 @@ import (
 	"gonbatch/kernel/cell"
 )
 
-// remedies say what to do about a compiler message with a given beginning; the first match counts.
-var remedies = []struct{ message, remedy string }{
-	{"expected declaration, found '%'", "; a magic stands at the beginning of its line: remove the space before the %"},
-	{"expected declaration, found ", "; statements need a main: put a line %% above them"},
-	{"undefined: " + cell.EmbedPrefix, "; a %wasm program can't embed files of the notebook's folder"},
-	{"expected statement, found 'import'", "; imports stand above the line %%"},
+// remedy returns what to do about a compiler message about a line of a cell; "" if nothing is
+// known.
+func (e *execution) remedy(message, line string) string {
+	if strings.HasPrefix(message, "undefined: "+cell.EmbedPrefix) {
+		return "; a %wasm program can't embed files of the notebook's folder"
+	}
+	return cmp.Or(gocell.Remedy(message, line), e.declaredElsewhere(message))
 }
 
-// remedy returns what to do about a compiler message; "" if nothing is known.
-func (e *execution) remedy(message string) string {
-	for _, r := range remedies {
-		if strings.HasPrefix(message, r.message) {
-			return r.remedy
+// lineOf returns a line of the cell with GoNB's number; "" if there is none.
+func (e *execution) lineOf(number, line string) string {
+	code := e.code
+	for _, x := range e.relay.executed {
+		if number == strconv.Itoa(x.count) {
+			code = x.code
 		}
 	}
-	return e.declaredElsewhere(message)
+	n, err := strconv.Atoi(line)
+	if lines := strings.Split(code, "\n"); err == nil && n >= 1 && n <= len(lines) {
+		return lines[n-1]
+	}
+	return ""
 }
 
 // goRemedy says what to do about a message of the go command; "" if nothing is known.

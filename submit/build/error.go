@@ -124,11 +124,11 @@ func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 		if found == nil {
 			continue
 		}
-		p = Problem{CellRef: cell.CellRef, Cell: cell.Number, Message: gocell.PlainExit(found[3])}
+		p = Problem{CellRef: cell.CellRef, Cell: cell.Number, Message: namePlaces(m, gocell.PlainExit(found[3]))}
 		p.Message += declaredElsewhere(m, cell.CellRef, p.Message)
 		p.Line, _ = strconv.Atoi(found[1])
 		col, _ := strconv.Atoi(found[2])
-		if lines := strings.Split(strings.ReplaceAll(cell.Source, "\r\n", "\n"), "\n"); p.Line >= 1 && p.Line <= len(lines) {
+		if lines := strings.Split(gocell.PlainLines(cell.Source), "\n"); p.Line >= 1 && p.Line <= len(lines) {
 			p.SourceLine = lines[p.Line-1]
 			p.Col = cellColumn(m, file, p.Line, col, p.SourceLine)
 			p.Message += keepAdvice(p.SourceLine)
@@ -136,6 +136,16 @@ func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 		return p, true
 	}
 	return p, false
+}
+
+// namePlaces replaces the further places in a message, and those in the module behind them, with
+// the cells and their lines.
+func namePlaces(m *export.Module, message string) string {
+	for _, file := range slices.Sorted(maps.Keys(m.Sources)) {
+		further := regexp.MustCompile(regexp.QuoteMeta(file) + `:(\d+)(:\d+)?(\[[^\]\n]*\])?`)
+		message = further.ReplaceAllString(message, fmt.Sprintf("cell %d, line $1", m.Sources[file].Number))
+	}
+	return message
 }
 
 // keepAdvice returns the advice to add to a message about a line with %keep.

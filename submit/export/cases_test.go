@@ -33,10 +33,13 @@ func TestMistakes(t *testing.T) {
 		{"a statement", []string{"var a = 1\n\na++"}, 3, "n.ipynb, cell 1, line 3: does not parse as Go: expected declaration, found a; statements need a main: put a line %% above them\n\ta++"},
 		{"a loop", []string{"for {\n}"}, 1, "n.ipynb, cell 1, line 1: does not parse as Go: expected declaration, found 'for'; statements need a main: put a line %% above them\n\tfor {"},
 		{"another kernel's cell", []string{"#@title Install Go\n%%"}, 1, "n.ipynb, cell 1, line 1: does not parse as Go: illegal character U+0023 '#'; comments begin with //; if the cell is for another kernel, as in Colab, tag it notebook-only\n\t#@title Install Go"},
+		{"an import in main", []string{"%%\nimport \"fmt\""}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected statement, found 'import'; imports stand above the line %%\n\timport \"fmt\""},
 		{"a brace too many", []string{"func f() {\n}}"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected declaration, found '}'\n\t}}"},
 		{"unclosed main", []string{"%%\nif true {"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected '}', found 'EOF'\n\tif true {"},
 		{"two mains", []string{"func main() {}\n%exec f"}, 2, "n.ipynb, cell 1, line 2: the cell has two main functions; split it into two cells\n\t%exec f"},
+		{"func main and a call", []string{"func main() {}\nf()"}, 2, "n.ipynb, cell 1, line 2: the cell has two main functions; split it into two cells\n\tf()"},
 		{"two openings", []string{"%%\nf()\n%main"}, 3, "n.ipynb, cell 1, line 3: line 1 already begins the cell's main; split the cell into two\n\t%main"},
+		{"main in a string", []string{"%%\ns := `a\n%% b\n`"}, 3, "n.ipynb, cell 1, line 3: inside a string, GoNB takes a line that begins with %% for a magic: indent the line, or write the string in double quotes, with \\n between its lines\n\t%% b"},
 		{"exec of nothing", []string{"%exec"}, 1, "n.ipynb, cell 1, line 1: %exec needs the name of the function to run: %exec FUNCTION [ARGUMENTS]\n\t%exec"},
 		{"env without value", []string{"%env A"}, 1, "n.ipynb, cell 1, line 1: %env takes a name and a value: %env NAME VALUE; quote a value that has spaces\n\t%env A"},
 		{"cd to two", []string{"%cd a b"}, 1, "n.ipynb, cell 1, line 1: %cd takes one folder, not 2; quote a name that has spaces\n\t%cd a b"},
@@ -78,7 +81,7 @@ func TestNoMain(t *testing.T) {
 		nb   *nbformat.Notebook
 		want string
 	}{
-		{"declarations only", cells("var x = 1", "%%"), "n.ipynb: no main cell: start the cell that trains with a line %%, or give it a func main"},
+		{"declarations only", cells("var x = 1", "%%"), "n.ipynb: no main cell: start the cell to run with a line %%, or give it a func main"},
 		{"all skipped", skipped, "n.ipynb: no main cell is left without the cells tagged skip-execution or notebook-only; pick one of those with --cell"},
 	}
 	for _, tt := range tests {

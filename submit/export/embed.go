@@ -1,17 +1,20 @@
 package export
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"gonbatch/internal/embedded"
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/rundir"
 )
 
@@ -112,6 +115,9 @@ func (p *cellParser) embedLines(spec *ast.ValueSpec, doc *ast.CommentGroup) (lin
 // embedPattern adds the files that a pattern matches.
 func (e *exporter) embedPattern(cell rundir.Cell, pattern string) error {
 	names, err := embedded.Files(e.dir, pattern)
+	if missing := (*embedded.MissingError)(nil); errors.As(err, &missing) {
+		return cmp.Or(e.writtenLater(missing.Pattern), err)
+	}
 	if err != nil {
 		return err
 	}
@@ -121,6 +127,24 @@ func (e *exporter) embedPattern(cell rundir.Cell, pattern string) error {
 			return fmt.Errorf("%s %s: %w", embedded.Directive, pattern, err)
 		}
 		e.module.Files[cell.Name+"/"+name] = data
+	}
+	return nil
+}
+
+// writtenLater returns an error if a cell writes the file that a pattern names: programs are
+// compiled before any cell runs.
+func (e *exporter) writtenLater(pattern string) error {
+	for _, cell := range e.cells {
+		if !isCode(cell) {
+			continue
+		}
+		call := gocell.Parse(cell.Source).Program
+		if call == nil || call.Name() != gocell.WriteFile || len(call.Args()) == 0 {
+			continue
+		}
+		if name := call.Args()[len(call.Args())-1]; path.Clean(name) == pattern || name == filepath.Join(e.dir, pattern) {
+			return fmt.Errorf("%s %s: cell %d writes this file, but the job's programs are compiled before it runs: run cell %d in the kernel first", embedded.Directive, pattern, cell.Number, cell.Number)
+		}
 	}
 	return nil
 }

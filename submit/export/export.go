@@ -281,5 +281,5 @@ func (e *exporter) noMain() error {
 				e.module.Notebook, SkipTags[0], SkipTags[1])
 		}
 	}
-	return fmt.Errorf("%s: no main cell: start the cell that trains with a line %%%%, or give it a func main", e.module.Notebook)
+	return fmt.Errorf("%s: no main cell: start the cell to run with a line %%%%, or give it a func main", e.module.Notebook)
 }

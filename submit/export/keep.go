@@ -6,12 +6,14 @@ import (
 	"go/token"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/mod/modfile"
 
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/gomodule"
+	"gonbatch/internal/plural"
 	"gonbatch/submit/export/gomod"
 )
 
@@ -127,7 +129,7 @@ func (s *session) declared(name string) string {
 		for _, c := range d.chunks {
 			text += c.text
 		}
-		declared := gocell.Declarations(text)[name]
+		declared := gocell.Declarations(gocell.WithoutGone(text))[name]
 		hash = declared.Hash(s.packages.code.State(declared.Imports))
 	}
 	if s.kept.new[name] {
@@ -176,21 +178,43 @@ func (e *exporter) warnOfInitial(cell *cellInfo) {
 	if e.kept {
 		return
 	}
+	var names, numbers []string
 	for _, name := range slices.Sorted(maps.Keys(e.session.kept.at)) {
-		var setters []string
+		set := false
 		for _, other := range e.skipped {
-			for t := range gocell.Tokens(other.Source, 0) {
-				if t.Kind == token.IDENT && t.Text == name {
-					setters = append(setters, fmt.Sprint(other.Number))
-					break
-				}
-			}
+			set = set || uses(other.Source, name)
 		}
-		if len(setters) > 0 {
-			e.session.warn(cell, 1, fmt.Sprintf("the kept variable %s begins with its initial value, because cell %s, which may change it, does not run: run all cells, or use --from in place of --cell",
-				name, strings.Join(setters, ", ")))
+		if set {
+			names = append(names, name)
 		}
 	}
+	for _, other := range e.skipped {
+		if slices.ContainsFunc(names, func(name string) bool { return uses(other.Source, name) }) {
+			numbers = append(numbers, strconv.Itoa(other.Number))
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	begin, it := "the kept variable "+names[0]+" begins with its initial value", "it"
+	if len(names) > 1 {
+		begin, it = "the kept variables "+plural.And(names)+" begin with their initial values", "them"
+	}
+	why := fmt.Sprintf("cell %s, which may change %s, does not run", numbers[0], it)
+	if len(numbers) > 1 {
+		why = fmt.Sprintf("cells %s, which may change %s, do not run", plural.And(numbers), it)
+	}
+	e.session.warn(cell, 1, begin+", because "+why+": run all cells, or use --from in place of --cell")
+}
+
+// uses reports whether a source names a variable.
+func uses(source, name string) bool {
+	for t := range gocell.Tokens(source, 0) {
+		if t.Kind == token.IDENT && t.Text == name {
+			return true
+		}
+	}
+	return false
 }
 
 // addFunc adds a function that no cell wrote.

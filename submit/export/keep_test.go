@@ -173,8 +173,9 @@ func TestKeepPicked(t *testing.T) {
 		{Options{}, nil},
 		{Options{Cells: []string{"2"}}, nil},
 		{Options{Cells: []string{"4"}, Kept: true}, nil},
-		{Options{Cells: []string{"4"}}, []string{"x begins with its initial value, because cell 2, 3", "y begins with its initial value, because cell 3"}},
-		{Options{Cells: []string{"2", "4"}}, []string{"x begins with its initial value, because cell 3", "y begins with its initial value, because cell 3"}},
+		{Options{Cells: []string{"4"}}, []string{"the kept variables x and y begin with their initial values, because cells 2 and 3, which may change them, do not run: "}},
+		{Options{Cells: []string{"2", "4"}}, []string{"the kept variables x and y begin with their initial values, because cell 3, which may change them, does not run: "}},
+		{Options{Cells: []string{"3", "4"}}, []string{"the kept variable x begins with its initial value, because cell 2, which may change it, does not run: ", "cell 4, line 1: the kept variable x begins"}},
 	}
 	for _, tt := range tests {
 		tt.options.SourceDir = sourceDir(t)

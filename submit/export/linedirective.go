@@ -33,7 +33,7 @@ func renderDecl(cell *cellInfo, chunks []chunk) (string, error) {
 	return insertDirectives(cell.file, out, origin, placed), nil
 }
 
-// formatDecl returns a declaration as gofmt writes it.
+// formatDecl returns a declaration as gofmt writes it, without the lines that GoNB drops.
 func formatDecl(cell *cellInfo, chunks []chunk) (string, error) {
 	var text strings.Builder
 	for _, c := range chunks {
@@ -43,7 +43,7 @@ func formatDecl(cell *cellInfo, chunks []chunk) (string, error) {
 	if err != nil {
 		return "", cell.errorf(chunks[0].line, "cannot be formatted: %v", err)
 	}
-	return strings.TrimRight(string(formatted), "\n") + "\n", nil
+	return gocell.WithoutGone(strings.TrimRight(string(formatted), "\n") + "\n"), nil
 }
 
 // chunkTokens returns each token's line in the cell. A token from no cell gets the line of the

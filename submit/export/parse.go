@@ -7,7 +7,6 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -49,7 +48,7 @@ func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls
 	p := &cellParser{cell: cell, fset: token.NewFileSet(), src: goFile.Text(), embeds: map[*ast.ValueSpec][]*ast.Comment{}}
 	file, err := parser.ParseFile(p.fset, "", p.src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		return nil, p.syntaxError(err, len(goFile.Lines))
+		return nil, p.syntaxError(err, goFile.Lines)
 	}
 	p.file = p.fset.File(file.Pos())
 	if err := p.embedsIn(file); err != nil {
@@ -70,29 +69,15 @@ func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls
 	return &p.out, nil
 }
 
-// statement matches the parser's message for a statement where a declaration belongs.
-var statement = regexp.MustCompile(`^expected declaration, found '?\w`)
-
-// syntaxRemedy returns what to do about the parser's message; "" if the message says it already.
-func syntaxRemedy(message string) string {
-	switch {
-	case statement.MatchString(message):
-		return "; statements need a main: put a line %% above them"
-	case strings.Contains(message, "illegal character U+0023"):
-		return "; comments begin with //; if the cell is for another kernel, as in Colab, tag it notebook-only"
-	}
-	return ""
-}
-
 // syntaxError returns an error for the first syntax error, with its line in the cell.
-func (p *cellParser) syntaxError(err error, lines int) error {
+func (p *cellParser) syntaxError(err error, lines []string) error {
 	var list scanner.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
 		return p.cell.errorf(0, "%v", err)
 	}
 	first := list[0]
-	line := min(max(first.Pos.Line-headerLines, 1), lines)
-	e := p.cell.errorf(line, "does not parse as Go: %s%s", first.Msg, syntaxRemedy(first.Msg))
+	line := min(max(first.Pos.Line-headerLines, 1), len(lines))
+	e := p.cell.errorf(line, "does not parse as Go: %s%s", first.Msg, gocell.Remedy(first.Msg, lines[line-1]))
 	e.Col = first.Pos.Column
 	return e
 }
@@ -124,7 +109,7 @@ func (p *cellParser) function(d *ast.FuncDecl) error {
 	f.chunks = p.withDoc(d.Doc, p.chunk(d.Pos(), d.End()))
 	switch {
 	case f.key == "main" && p.out.main != nil:
-		return p.cell.errorf(p.line(d.Pos()), "the cell has two main functions; split it into two cells")
+		return p.cell.errorf(p.line(d.Pos()), "%v", gocell.ErrTwoMains)
 	case f.key == "main":
 		p.out.main, p.out.end = f, p.findDeadEnd(d.Body)
 		p.noteLateFlags(d)

@@ -66,17 +66,17 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 		return nil, s.magic(cell, code, *code.Program)
 	}
 	for _, call := range code.Calls {
-		if err := call.Check(); err != nil {
+		if err := code.CheckCall(call); err != nil {
 			return nil, cell.errorf(call.Line, "%v", err)
 		}
 		if err := s.magic(cell, code, call); err != nil {
 			return nil, err
 		}
 	}
-	s.warnOfDropped(cell, code)
+	s.warnOfMisread(cell, code)
 	file := code.File()
-	if len(file.Mains) > 1 {
-		return nil, cell.errorf(file.Mains[1], "line %d already begins the cell's main; split the cell into two", file.Mains[0])
+	if line, err := file.CheckMains(); err != nil {
+		return nil, cell.errorf(line, "%v", err)
 	}
 	if !s.isTest && code.FirstGo() < 0 && !code.Has(gocell.Exec) {
 		return nil, nil // Nothing runs, and the next cell gets the arguments, as in GoNB.
@@ -106,10 +106,16 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 // packageClause matches a whole package clause.
 var packageClause = regexp.MustCompile(`^package\s+\w+\s*(//.*|/\*.*)?$`)
 
-// warnOfDropped warns about lines that GoNB mistakes for package clauses and drops.
-func (s *session) warnOfDropped(cell *cellInfo, code gocell.Cell) {
+// warnOfMisread warns about lines that GoNB reads in another way than their author may expect, such
+// as those that look like package clauses.
+func (s *session) warnOfMisread(cell *cellInfo, code gocell.Cell) {
+	told := map[int]bool{}
+	for _, remark := range code.Remarks() {
+		s.warn(cell, remark.Line, remark.Message)
+		told[remark.Line] = true
+	}
 	for i, line := range code.Lines {
-		if code.Kinds[i] == gocell.PackageLine && !packageClause.MatchString(line) {
+		if code.Kinds[i] == gocell.PackageLine && !told[i+1] && !packageClause.MatchString(line) {
 			s.warn(cell, i+1, `GoNB drops this line, since it begins with "package": indent it`)
 		}
 	}

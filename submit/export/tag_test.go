@@ -199,3 +199,14 @@ func TestEmbedWithoutImport(t *testing.T) {
 		}
 	}
 }
+
+// TestEmbedWritten: a program can't embed a file that a cell of the same job writes.
+func TestEmbedWritten(t *testing.T) {
+	nb := cells("%%writefile -a ./g.txt\nx", "//go:embed g.txt\nvar text string\n%%\nprintln(text)")
+	nb.Path = filepath.Join(t.TempDir(), "n.ipynb")
+	_, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
+	const want = "n.ipynb, cell 2, line 1: //go:embed g.txt: cell 1 writes this file, but the job's programs are compiled before it runs: run cell 1 in the kernel first\n\t//go:embed g.txt"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}

@@ -31,7 +31,7 @@ type Reuse struct {
 }
 
 // FindReuse finds the part of an earlier run in root that --from reuses: of the notebook's last run
-// unless runName names another. It refuses cells that have changed since.
+// that has run these cells, unless runName names another. It refuses cells that have changed since.
 func FindReuse(n Notebook, m *export.Module, spec submit.JobSpec, root, from, runName string) (*Reuse, error) {
 	nb, err := n.File.Parse()
 	if err != nil {
@@ -52,7 +52,7 @@ func FindReuse(n Notebook, m *export.Module, spec submit.JobSpec, root, from, ru
 	if runName != "" {
 		r.dir, err = rundir.Find(root, runName)
 	} else {
-		r.dir, err = n.lastRun(root, from)
+		r.dir, err = n.lastRun(root, from, r.cells)
 	}
 	if err != nil {
 		return nil, err
@@ -101,8 +101,9 @@ func fromCell(word string, nb *nbformat.Notebook, m *export.Module) (int, error)
 	return 0, submit.Usagef("--from %s: %s has no cell with that tag, id, number or name\nthe notebook's cells are %s", word, m.Notebook, strings.Join(m.CellNames(), ", "))
 }
 
-// lastRun returns the notebook's last run in root.
-func (n Notebook) lastRun(root, from string) (rundir.Dir, error) {
+// lastRun returns the notebook's last run in root that has all these cells; if there is none, its
+// last run.
+func (n Notebook) lastRun(root, from string, cells []string) (rundir.Dir, error) {
 	path, err := n.origin()
 	if err != nil {
 		return rundir.Dir{}, err
@@ -111,17 +112,47 @@ func (n Notebook) lastRun(root, from string) (rundir.Dir, error) {
 	if err != nil {
 		return rundir.Dir{}, err
 	}
-	var last rundir.Dir
-	var created time.Time // The names of runs have only seconds.
+	var last candidate
 	for _, dir := range runs {
-		if m, err := rundir.ReadManifest(dir); err == nil && m.Notebook.Path == path && m.Created.After(created) {
-			last, created = dir, m.Created
+		m, err := rundir.ReadManifest(dir)
+		if err != nil || m.Notebook.Path != path {
+			continue
+		}
+		if run := (candidate{dir, m.Created, hasCells(m, cells)}); run.better(last) {
+			last = run
 		}
 	}
-	if !created.IsZero() {
-		return last, nil
+	if !last.created.IsZero() {
+		return last.dir, nil
 	}
 	return rundir.Dir{}, fmt.Errorf("--from %s: no run of %s is in %s; leave --from out, or name a run with --from-run", from, path, root)
+}
+
+// candidate is a run whose cells may be reused.
+type candidate struct {
+	dir rundir.Dir
+	// created is the time; the names of runs have only seconds.
+	created time.Time
+	// whole is set if the run has all the cells that are needed.
+	whole bool
+}
+
+// better reports whether a run should be reused rather than another.
+func (c candidate) better(other candidate) bool {
+	if c.whole != other.whole {
+		return c.whole
+	}
+	return c.created.After(other.created)
+}
+
+// hasCells reports whether a run has cells with these names.
+func hasCells(m rundir.Manifest, names []string) bool {
+	for _, name := range names {
+		if !slices.ContainsFunc(m.Cells, func(c rundir.Cell) bool { return c.Name == name }) {
+			return false
+		}
+	}
+	return true
 }
 
 // checkArgs refuses to reuse a program that would now run with other arguments.

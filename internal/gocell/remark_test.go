@@ -1,0 +1,34 @@
+package gocell
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestRemarks: lines of strings and comments that GoNB takes for something else, and mains that do
+// not run.
+func TestRemarks(t *testing.T) {
+	tests := []struct{ name, source, want, text string }{
+		{"Go", "%%\nx := `a`\n!ls", "[]", ""},
+		{"a command", "var s = `a\n!echo \\\n x\nb`", "[{2 GoNB runs a line that begins with !, also inside a string, and drops it from the string: indent the line, or write the string in double quotes, with \\n between its lines}]", "var s = `a\nb`\n"},
+		{"a clause", "var s = `\npackage a\n`", "[{2 GoNB drops a line that begins with \"package\", also inside a string: indent the line, or write the string in double quotes, with \\n between its lines}]", "var s = `\n`\n"},
+		{"a mark", "var s = `\n% \n`", "[{2 GoNB drops a line with only %, also inside a string: indent the line, or write the string in double quotes, with \\n between its lines}]", "var s = `\n`\n"},
+		{"a comment", "/*\n//gonb:%time\npackage a\n*/", "[{2 GoNB runs a line that begins with %, also inside a comment: indent the line}]", "/*\n\n\n*/\n"},
+		{"not closed", "var s = `\n!ls", "[{2 GoNB runs a line that begins with !, also inside a string, and drops it from the string: indent the line, or write the string in double quotes, with \\n between its lines}]", "var s = `\n"},
+		{"a whole cell", "%%bash\necho `\n!x`", "[]", "\n\n\n"},
+		{"tests and a main", "%test\nfunc TestA(t *testing.T) {}\n%%\nf()", "[{3 the cell runs its tests, because it has a line %test, and not the main that %% begins: put them into two cells}]", ""},
+		{"indented", "var s = `\n !ls`", "[]", "var s = `\n !ls`\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := Parse(tt.source)
+			if got := fmt.Sprint(c.Remarks()); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+			if got := WithoutGone(strings.TrimPrefix(c.File().Text(), Header)); tt.text != "" && got != tt.text {
+				t.Errorf("Go %q, want %q", got, tt.text)
+			}
+		})
+	}
+}
