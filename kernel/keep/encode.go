@@ -60,7 +60,7 @@ func encode(w io.Writer, name string, value reflect.Value) error {
 		}
 		return writeNumbers(w, value)
 	}
-	if err := check(value, name, true, nil); err != nil {
+	if err := check(value, name); err != nil {
 		return err
 	}
 	box := newBox(value.Type())

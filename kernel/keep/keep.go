@@ -144,7 +144,7 @@ func (v Vars) refuse() (err error) {
 	for _, name := range v.names() {
 		switch t := v.value(name).Type(); t.Kind() {
 		case reflect.Func, reflect.Chan, reflect.UnsafePointer:
-			err = errors.Join(err, fmt.Errorf("%%keep %s%s: %w", name, line(v[name]), inProcess(name, t.Kind())))
+			err = errors.Join(err, fmt.Errorf("%%keep %s%s: %w", name, line(v[name]), inProcess(&path{step: name}, t.Kind())))
 		}
 	}
 	return err

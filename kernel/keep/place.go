@@ -213,7 +213,7 @@ func encodeFile(w io.Writer, name string, value reflect.Value) error {
 // stays as it is, because a training compares the hash of the kept values to decide whether it may
 // resume.
 func unchanged(name string, old *os.File, value reflect.Value) bool {
-	if !usesGob(value.Type()) || check(value, name, true, nil) != nil {
+	if !usesGob(value.Type()) || check(value, name) != nil {
 		return false
 	}
 	if _, err := old.Seek(0, io.SeekStart); err != nil {
@@ -229,7 +229,7 @@ func unchanged(name string, old *os.File, value reflect.Value) bool {
 // hashOf returns the hash of the encoded value. If the value can't be encoded, it returns the text
 // of the error.
 func hashOf(name string, value reflect.Value) string {
-	if usesGob(value.Type()) && check(value, name, true, nil) == nil {
+	if usesGob(value.Type()) && check(value, name) == nil {
 		return digest(value)
 	}
 	sum := sha256.New()
