@@ -1,8 +1,6 @@
 package keep
 
 import (
-	"encoding"
-	"encoding/gob"
 	"fmt"
 	"reflect"
 	"strings"
@@ -11,13 +9,14 @@ import (
 // check returns an error for the value of the variable called name if gob would silently drop a part
 // of it, fail without naming the part, or never finish.
 func check(v reflect.Value, name string) error {
-	c := checker{above: map[visit]bool{}}
+	c := checker{above: map[visit]bool{}, codings: map[reflect.Type]coding{}}
 	return c.check(v, &path{step: name}, true)
 }
 
 type checker struct {
 	// above are the pointers on the path to the part that is being checked.
-	above map[visit]bool
+	above   map[visit]bool
+	codings map[reflect.Type]coding
 }
 
 // visit is a pointer, map or slice that leads to a part of a value.
@@ -44,8 +43,8 @@ func (c checker) check(v reflect.Value, at *path, field bool) error {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("%s is a nil %s, and gob encodes nil pointers only in the fields of structs: leave it out, or keep structs with such a field", at, v.Type())
 	}
-	if encodesItself(v.Type()) {
-		return nil
+	if codes(v.Type()) {
+		return c.checkCoding(v, at)
 	}
 	switch v.Kind() {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
@@ -78,7 +77,7 @@ func (c checker) descend(v reflect.Value, length int, at *path, check func() err
 // drops reports whether gob leaves out a field with the value. It doesn't leave out the elements of
 // an array, even if all of them are zero.
 func drops(v reflect.Value) bool {
-	return v.IsZero() && (v.Kind() != reflect.Array && v.Kind() != reflect.Struct || encodesItself(v.Type()))
+	return v.IsZero() && (v.Kind() != reflect.Array && v.Kind() != reflect.Struct || codes(v.Type()))
 }
 
 // inProcess returns the error for a value that means nothing to another process.
@@ -136,11 +135,16 @@ func (c checker) checkFields(v reflect.Value, at *path) error {
 	return nil
 }
 
-// advice suggests what to do about a type with unexported fields. Only a type defined in the
-// notebook can be changed.
+// advice suggests what to do about a type with unexported fields.
 func advice(t reflect.Type) string {
+	return adviceOn(t, "export it, or give the type GobEncode and GobDecode")
+}
+
+// adviceOn returns the change to make to a type, if it is defined in the notebook: only such a type
+// can be changed.
+func adviceOn(t reflect.Type, change string) string {
 	if t.PkgPath() == "main" || t.Name() == "" {
-		return "export it, or give the type GobEncode and GobDecode"
+		return change
 	}
 	if t.PkgPath() == "gonbatch/trainer" && t.Name() == "Trainer" {
 		return "keep its model: var weights = model.NewStore(), trainer.New(..., trainer.WithStore(weights)), and %keep weights"
@@ -185,20 +189,7 @@ func (c checker) checkMap(v reflect.Value, at *path) error {
 
 // plain reports whether values of a type contain nothing to check.
 func plain(t reflect.Type) bool {
-	return t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String
-}
-
-// encodesItself reports whether gob encodes the type with one of the type's own methods.
-func encodesItself(t reflect.Type) bool {
-	if t.Kind() == reflect.Interface {
-		return false
-	}
-	for _, method := range []reflect.Type{reflect.TypeFor[gob.GobEncoder](), reflect.TypeFor[encoding.BinaryMarshaler]()} {
-		if t.Implements(method) || reflect.PointerTo(t).Implements(method) {
-			return true
-		}
-	}
-	return false
+	return (t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String) && !codes(t)
 }
 
 // gobError adds advice to an error from gob.
