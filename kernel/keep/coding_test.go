@@ -4,10 +4,13 @@ import (
 	"math/big"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // event and the types below have the methods of an embedded type that encodes itself.
@@ -145,5 +148,56 @@ func TestAdviceOnEmbedded(t *testing.T) {
 		if got := naming(tt.t); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.t, got, tt.want)
 		}
+	}
+}
+
+// moody panics when it encodes 2, and when it decodes 3.
+type moody struct{ N int }
+
+func (m moody) GobEncode() ([]byte, error) {
+	if m.N == 2 {
+		panic("no 2")
+	}
+	return []byte{byte(m.N)}, nil
+}
+
+func (m *moody) GobDecode(text []byte) error {
+	if text[0] == 3 {
+		panic("no 3")
+	}
+	m.N = int(text[0])
+	return nil
+}
+
+// TestPanics: a method that panics neither ends the program nor loses other variables.
+func TestPanics(t *testing.T) {
+	dir, errs := session(t)
+	a, m, z := 1, moody{2}, 3
+	vars := Vars{"a": &a, "m": &m, "z": &z}
+	vars.Save()
+	if text, _ := os.ReadFile(errs); string(text) != "%keep m: encoding it panics: no 2" {
+		t.Errorf("said %q", text)
+	}
+	if drafts, _ := filepath.Glob(filepath.Join(dir, "*.new")); drafts != nil {
+		t.Errorf("%v is left", drafts)
+	}
+	m.N = 3
+	vars.Save()
+	a, m, z = 0, moody{7}, 0
+	vars.Load(nil)
+	said := stderrOf(t, func() { vars.Begin()() })
+	if a != 1 || m.N != 7 || z != 3 {
+		t.Errorf("loaded %d, %v, %d", a, m, z)
+	}
+	want := "%keep m: decoding the kept value panics: no 3: it has its initial value; the kept one stays as long as nothing changes m, or until %keep -d m\n"
+	if said != want {
+		t.Errorf("said %q, want %q", said, want)
+	}
+	// The value stayed, also if the initial value can't be encoded.
+	m.N = 2
+	vars.Load(nil)
+	stderrOf(t, func() { vars.Begin()() })
+	if text, err := os.ReadFile(rundir.KeptValue(dir, "m", 0)); err != nil || !strings.HasSuffix(string(text), "\x01\x03\x00") {
+		t.Errorf("the value is gone: %q, %v", text, err)
 	}
 }

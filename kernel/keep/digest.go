@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/gob"
 	"fmt"
 	"hash"
 	"math"
@@ -99,7 +98,7 @@ func digestEncoded(sum hash.Hash, v reflect.Value) {
 	var text bytes.Buffer
 	box := newBox(v.Type())
 	box.Elem().Field(0).Set(v)
-	if err := gob.NewEncoder(&text).EncodeValue(box); err != nil {
+	if err := encodeBox(&text, box); err != nil {
 		fmt.Fprint(&text, err)
 	}
 	fmt.Fprintf(sum, "%d=%s", text.Len(), text.Bytes())

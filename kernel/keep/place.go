@@ -148,6 +148,9 @@ func (p place) load(name string, target reflect.Value) error {
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	value, err := decode(f, target.Type())
+	if errors.As(err, new(errPanic)) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("the kept value does not fit %s: %w", target.Type(), err)
 	}
