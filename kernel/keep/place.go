@@ -2,6 +2,7 @@ package keep
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -186,20 +187,31 @@ func (p place) save(name string, value reflect.Value) error {
 		return errors.Join(u.Carry(), p.forget(name))
 	}
 	if u.draft != nil {
-		p.leave(name, old)
+		err = p.leave(name, u.old)
 	}
-	return errors.Join(u.Commit(), p.forget(name))
+	return errors.Join(err, u.Commit(), p.forget(name))
 }
 
-// leave leaves the old value to the other ranks that have none of their own, before rank 0 saves a
-// new one: a rank that begins only then loads what it would have loaded before.
-func (p place) leave(name, old string) {
-	if p.rank != 0 || p.from != p.to || old == "" {
-		return
+// leave leaves the old value, or a mark that there is none, to the other ranks that have no value
+// of their own, before rank 0 saves a new one: a rank that begins only then begins as it would have
+// before.
+func (p place) leave(name string, old *os.File) error {
+	if p.rank != 0 || p.from != p.to || p.size < 2 {
+		return nil
+	}
+	left := rundir.KeptValue(p.to, name, 0)
+	if old == nil {
+		left += ".initial"
+		var header bytes.Buffer
+		if err := errors.Join(writeHeader(&header, initial), os.WriteFile(left, header.Bytes(), 0o600)); err != nil {
+			return err
+		}
+		defer os.Remove(left) //nolint:errcheck // it is only a name of the others' files
 	}
 	for rank := 1; rank < p.size; rank++ {
-		_ = os.Link(old, rundir.KeptValue(p.to, name, rank)) // If the rank has saved its value, that stays.
+		_ = os.Link(left, rundir.KeptValue(p.to, name, rank)) // If the rank has saved its value, that stays.
 	}
+	return nil
 }
 
 // encodeFile writes a value with its header.
