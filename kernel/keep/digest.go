@@ -34,7 +34,8 @@ func digestTo(sum hash.Hash, v reflect.Value) {
 		digestTo(sum, v.Elem())
 	case reflect.Interface:
 		if !v.IsNil() {
-			fmt.Fprintf(sum, "%v:", v.Elem().Type())
+			// Two types may have the same name. Digests are only compared within a process.
+			fmt.Fprintf(sum, "%x:", reflect.ValueOf(v.Elem().Type()).Pointer())
 		}
 		digestTo(sum, v.Elem())
 	case reflect.Struct:
