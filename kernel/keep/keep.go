@@ -105,6 +105,7 @@ func (v Vars) Begin() (save func()) {
 func (v Vars) Save() {
 	program.Lock()
 	defer program.Unlock()
+	defer singleProcessor()()
 	v.save()
 }
 

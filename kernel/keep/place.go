@@ -90,7 +90,7 @@ func (p place) setOpen(names []string) {
 // warnOfUnsaved warns that an earlier cell of the job has not saved its variables.
 func (p place) warnOfUnsaved(names []string) {
 	if p.unsaved != "" && p.rank == 0 {
-		fmt.Fprintf(os.Stderr, "%%keep %s: not saved in cell %s, because its program did not return from main: what it changed is lost\n", strings.Join(names, ", "), p.unsaved)
+		fmt.Fprintf(os.Stderr, "%%keep %s: not saved in cell %s, because its program ended before main returned, or while it was saving: what it changed is lost\n", strings.Join(names, ", "), p.unsaved)
 	}
 }
 
