@@ -9,6 +9,9 @@ import (
 // check returns an error for the value of the variable called name if gob would silently drop a part
 // of it, fail without naming the part, or never finish.
 func check(v reflect.Value, name string) error {
+	if err := checkType(v.Type(), &path{step: name}, map[reflect.Type]bool{}); err != nil {
+		return err
+	}
 	c := checker{above: map[visit]bool{}, codings: map[reflect.Type]coding{}}
 	return c.check(v, &path{step: name}, true)
 }
@@ -75,9 +78,16 @@ func (c checker) descend(v reflect.Value, length int, at *path, check func() err
 }
 
 // drops reports whether gob leaves out a field with the value. It doesn't leave out the elements of
-// an array, even if all of them are zero.
+// an array, even if all of them are zero, and needs the address of a value whose pointer has the
+// encoder.
 func drops(v reflect.Value) bool {
-	return v.IsZero() && (v.Kind() != reflect.Array && v.Kind() != reflect.Struct || codes(v.Type()))
+	switch t := v.Type(); {
+	case !v.IsZero():
+		return false
+	case codes(t):
+		return v.CanAddr() || !onPointer(t)
+	}
+	return v.Kind() != reflect.Array && v.Kind() != reflect.Struct
 }
 
 // inProcess returns the error for a value that means nothing to another process.

@@ -45,13 +45,13 @@ type ownEvent struct {
 func (e ownEvent) GobEncode() ([]byte, error)   { return []byte(e.Name), nil }
 func (e *ownEvent) GobDecode(text []byte) error { e.Name = string(text); return nil }
 
-// halfEvent only decodes itself.
+// halfEvent has its own decoder only.
 type halfEvent struct {
 	time.Time
 	Name string
 }
 
-func (e *halfEvent) GobDecode([]byte) error { return nil }
+func (e *halfEvent) GobDecode(text []byte) error { return e.Time.GobDecode(text) }
 
 // ownMoney has its own methods on the pointer.
 type ownMoney struct {
@@ -104,9 +104,11 @@ func TestEncodesItself(t *testing.T) {
 		{"embedded nil", &[]bookmark{{}}, "the *url.URL in it, which is nil when x[0] is loaded"},
 		{"own encoder, embedded decoder", &halfEvent{at, "a"}, "x is a keep.halfEvent, whose encoding is that of the time.Time in it, so Name would be lost"},
 		{"only a number's encoder", new(written(3)), "x is a keep.written, which has MarshalBinary but not UnmarshalBinary"},
-		{"numbers", &map[string]written{"a": 3}, "x[a] is a keep.written, which has MarshalBinary but not UnmarshalBinary"},
+		{"numbers", &map[string]written{"a": 3}, "x[...] is a keep.written, which has MarshalBinary but not UnmarshalBinary"},
 		{"only a decoder", &read{3}, "x is a keep.read, which has GobDecode but not GobEncode"},
 		{"two ways", &mixed{3}, "x is a keep.mixed, which has GobEncode but not GobDecode"},
+		{"only a decoder, and no value", &map[string][]struct{ R *read }{}, "x[...][...].R is a keep.read, which has GobDecode but not GobEncode"},
+		{"behind an interface", new(any(written(3))), "x is a keep.written, which has MarshalBinary but not UnmarshalBinary"},
 		{"encoder of the pointer in a map", &map[string]big.Int{"a": *big.NewInt(1)}, "x[a] is a big.Int, which gob can't encode in a map or an interface: keep a *big.Int there"},
 
 		{"only the embedded value", &event{Time: at}, ""},
