@@ -67,7 +67,10 @@ func encode(w io.Writer, name string, value reflect.Value) (err error) {
 	}
 	box := newBox(value.Type())
 	box.Elem().Field(0).Set(value)
-	return encodeBox(w, box)
+	if err := encodeBox(w, box); err != nil {
+		return err
+	}
+	return writeFields(w, value.Type())
 }
 
 // encodeBox encodes a value with gob, which calls methods of the value's types.

@@ -156,7 +156,23 @@ func (p place) load(name string, target reflect.Value) error {
 		return fmt.Errorf("the kept value does not fit %s: %w", target.Type(), err)
 	}
 	target.Set(value)
+	p.warnOfLost(name, f, target.Type())
 	return nil
+}
+
+// warnOfLost warns that the value in a file has fields that the variable's type lacks.
+func (p place) warnOfLost(name string, f *os.File, t reflect.Type) {
+	if p.rank != 0 || !usesGob(t) {
+		return
+	}
+	lost := lostFields(f, t)
+	for i := range lost {
+		lost[i] = name + lost[i]
+	}
+	if len(lost) > 0 {
+		fmt.Fprintf(os.Stderr, "%%keep %s: the kept value has %s, which the type of %s lacks: this part is lost when %s changes\n",
+			name, strings.Join(lost, ", "), name, name)
+	}
 }
 
 func (p place) save(name string, value reflect.Value) error {
