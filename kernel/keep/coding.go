@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"sync"
 )
 
 // method is a method with which a type encodes or decodes itself.
@@ -46,15 +47,29 @@ func first(methods []method, t reflect.Type) int {
 	return -1
 }
 
-// encodesItself reports whether gob encodes the type with one of the type's own methods.
-func encodesItself(t reflect.Type) bool {
-	return t.Kind() != reflect.Interface && first(encoders, t) >= 0
+// coders are the indices of a type's encoder and decoder; -1 if it has none.
+type coders struct{ encoder, decoder int }
+
+// knownCoders has the coders of types, by type.
+var knownCoders sync.Map
+
+func codersOf(t reflect.Type) coders {
+	if known, ok := knownCoders.Load(t); ok {
+		return known.(coders)
+	}
+	of := coders{-1, -1}
+	if t.Kind() != reflect.Interface {
+		of = coders{first(encoders, t), first(decoders, t)}
+	}
+	knownCoders.Store(t, of)
+	return of
 }
 
+// encodesItself reports whether gob encodes the type with one of the type's own methods.
+func encodesItself(t reflect.Type) bool { return codersOf(t).encoder >= 0 }
+
 // codes reports whether gob encodes or decodes the type with one of the type's own methods.
-func codes(t reflect.Type) bool {
-	return t.Kind() != reflect.Interface && (first(encoders, t) >= 0 || first(decoders, t) >= 0)
-}
+func codes(t reflect.Type) bool { return codersOf(t) != coders{-1, -1} }
 
 // coding says how a type that encodes itself does so.
 type coding struct {
@@ -74,12 +89,11 @@ type promotion struct {
 
 // codingOf describes a type, which is not a pointer, that encodes and decodes itself.
 func codingOf(t reflect.Type) coding {
-	e, d := first(encoders, t), first(decoders, t)
 	of := coding{onPointer: onPointer(t)}
-	if fields := encoders[e].source(t); len(fields) > 0 {
+	if fields := encoders[codersOf(t).encoder].source(t); len(fields) > 0 {
 		of.promoted = append(of.promoted, promotion{"encoding", fields})
 	}
-	if fields := decoders[d].source(t); len(fields) > 0 {
+	if fields := decoders[codersOf(t).decoder].source(t); len(fields) > 0 {
 		of.promoted = append(of.promoted, promotion{"decoding", fields})
 	}
 	return of
@@ -87,7 +101,7 @@ func codingOf(t reflect.Type) coding {
 
 // onPointer reports whether only a pointer to the type has its encoder.
 func onPointer(t reflect.Type) bool {
-	e := first(encoders, t)
+	e := codersOf(t).encoder
 	return e >= 0 && !t.Implements(encoders[e].of)
 }
 
@@ -157,7 +171,7 @@ func checkType(t reflect.Type, at *path, seen map[reflect.Type]bool) error {
 
 // checkPair refuses a type that codes itself if it lacks the encoder or the decoder.
 func checkPair(t reflect.Type, at *path) error {
-	e, d := first(encoders, t), first(decoders, t)
+	e, d := codersOf(t).encoder, codersOf(t).decoder
 	if e == d {
 		return nil
 	}
