@@ -27,11 +27,24 @@ var fromFile = func() map[safetensors.DType]dtypes.DType {
 	return all
 }()
 
+// TensorError reports a tensor that a file can't hold.
+type TensorError struct {
+	// Path is the variable path of the tensor.
+	Path string
+	// Reason is a predicate, as in "has been freed".
+	Reason string
+}
+
+func (e *TensorError) Error() string { return fmt.Sprintf("the variable %s %s", e.Path, e.Reason) }
+
 // fileType returns the description of a variable's shape for a safetensors file.
 func fileType(path string, shape shapes.Shape) (safetensors.Tensor, error) {
+	if shape.DType == dtypes.InvalidDType {
+		return safetensors.Tensor{}, &TensorError{path, "has been freed (by FinalizeAll): free it later, or set it to nil"}
+	}
 	dtype, ok := toFile[shape.DType]
 	if !ok {
-		return safetensors.Tensor{}, fmt.Errorf("the variable %s is %s, and safetensors files can't hold %s: use another type", path, shape, shape.DType)
+		return safetensors.Tensor{}, &TensorError{path, fmt.Sprintf("is %s, and safetensors files can't hold %s: use another type", shape, shape.DType)}
 	}
 	return safetensors.Tensor{Name: fileName(path), DType: dtype, Shape: shape.Dimensions}, nil
 }

@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/shapes"
@@ -19,11 +21,12 @@ func fileName(path string) string     { return strings.TrimPrefix(path, model.Sc
 func variablePath(name string) string { return model.ScopeSeparator + name }
 
 // TensorFile prepares a safetensors file of tensors, which are named by variable paths
-// ("/dense/weights"). The returned function writes the file.
+// ("/dense/weights"). The returned function writes the file. If a file can't hold one of the tensors,
+// the error is a *TensorError.
 func TensorFile(all map[string]*tensors.Tensor, metadata map[string]string) (func(io.Writer) error, error) {
 	var entries []safetensors.Tensor
-	for path, t := range all {
-		entry, err := fileType(path, t.Shape())
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		entry, err := fileType(path, all[path].Shape())
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ func TestKeptCells(t *testing.T) {
 		{name: "by another name", code: "%%\nfmt.Println(n)\nn = 4\nsystem.Exit(0)", status: "ok", text: "3\n", not: "not saved"},
 		{name: "kept by that", code: "n", status: "ok", text: "result text/plain: 4"},
 		{name: "a mistake in os.Exit", code: "%%\nos.Exit(nosuch)", status: "error", text: "os.Exit(nosuch)\n        ^"},
-		{name: "an end that saves nothing", code: "%%\nn = 5\nsyscall.Exit(0)", status: "ok", text: "%keep n: not saved, because the program did not return from main: the changes of this cell are lost\n"},
+		{name: "an end that saves nothing", code: "%%\nn = 5\nsyscall.Exit(0)", status: "ok", text: "%keep n: not saved, because the program ended before main returned, or while it was saving: the changes of this cell are lost\n"},
 		{name: "the earlier value", code: "n", status: "ok", text: "result text/plain: 4", not: "not saved"},
 		{name: "the same declaration", code: "var n = 1 // again\nn", status: "ok", text: "result text/plain: 4"},
 		{name: "another one", code: "var n = 10\nn", status: "ok", text: "result text/plain: 10"},

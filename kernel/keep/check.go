@@ -1,59 +1,102 @@
 package keep
 
 import (
-	"encoding"
-	"encoding/gob"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 )
 
-// check returns an error for a value that gob would silently drop, or never finish encoding. field
-// is set for struct fields, because gob drops fields that are zero; a kept variable counts as a
-// field. above holds the pointers on the path to v.
-func check(v reflect.Value, path string, field bool, above []uintptr) error {
-	if !v.IsValid() || v.IsZero() {
+// check returns an error for the value of the variable called name if gob would silently drop a part
+// of it, fail without naming the part, or never finish.
+func check(v reflect.Value, name string) error {
+	if err := checkType(v.Type(), &path{step: name}, map[reflect.Type]bool{}); err != nil {
+		return err
+	}
+	c := checker{above: map[visit]bool{}, codings: map[reflect.Type]coding{}}
+	return c.check(v, &path{step: name}, true)
+}
+
+type checker struct {
+	// above are the pointers on the path to the part that is being checked.
+	above   map[visit]bool
+	codings map[reflect.Type]coding
+}
+
+// visit is a pointer, map or slice that leads to a part of a value.
+type visit struct {
+	t       reflect.Type
+	pointer uintptr
+	length  int
+}
+
+// check checks the part of a value at a path. field is set for struct fields, because gob drops
+// fields that are zero; a kept variable counts as a field.
+func (c checker) check(v reflect.Value, at *path, field bool) error {
+	if !v.IsValid() || field && drops(v) {
 		return nil
 	}
 	if _, ok := codecs[v.Type()]; ok {
-		return fmt.Errorf("%s is a %s, which can be kept only in a variable of its own", path, v.Type())
+		return fmt.Errorf("%s is a %s, which can be kept only in a variable of its own", at, v.Type())
 	}
 	if field && v.Kind() == reflect.Pointer {
-		if err := checkTarget(v, path); err != nil {
+		if err := checkTarget(v, at); err != nil {
 			return err
 		}
 	}
-	if encodesItself(v.Type()) {
-		return nil
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("%s is a nil %s, and gob encodes nil pointers only in the fields of structs: leave it out, or keep structs with such a field", at, v.Type())
+	}
+	if codes(v.Type()) {
+		return c.checkCoding(v, at)
 	}
 	switch v.Kind() {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
-		return inProcess(path, v.Kind())
+		return inProcess(at, v.Kind())
 	case reflect.Pointer:
-		if slices.Contains(above, v.Pointer()) {
-			return fmt.Errorf("%s leads back to itself: keep a value without cycles", path)
-		}
-		return check(v.Elem(), path, field, append(above, v.Pointer()))
+		return c.descend(v, 0, at, func() error { return c.check(v.Elem(), at, field) })
 	case reflect.Interface:
-		return check(v.Elem(), path, false, above)
+		return c.check(v.Elem(), at, false)
 	case reflect.Struct:
-		return checkFields(v, path, above)
+		return c.checkFields(v, at)
 	case reflect.Slice, reflect.Array:
-		return checkList(v, path, above)
+		return c.checkList(v, at)
 	case reflect.Map:
-		return checkMap(v, path, above)
+		return c.checkMap(v, at)
 	}
 	return nil
 }
 
+// descend runs a check of what a pointer, map or slice leads to, unless it leads back to itself.
+func (c checker) descend(v reflect.Value, length int, at *path, check func() error) error {
+	here := visit{v.Type(), v.Pointer(), length}
+	if c.above[here] {
+		return fmt.Errorf("%s leads back to itself: keep a value without cycles", at)
+	}
+	c.above[here] = true
+	defer delete(c.above, here)
+	return check()
+}
+
+// drops reports whether gob leaves out a field with the value. It doesn't leave out the elements of
+// an array, even if all of them are zero, and needs the address of a value whose pointer has the
+// encoder.
+func drops(v reflect.Value) bool {
+	switch t := v.Type(); {
+	case !v.IsZero():
+		return false
+	case codes(t):
+		return v.CanAddr() || !onPointer(t)
+	}
+	return v.Kind() != reflect.Array && v.Kind() != reflect.Struct
+}
+
 // inProcess returns the error for a value that means nothing to another process.
-func inProcess(path string, kind reflect.Kind) error {
-	return fmt.Errorf("%s is a %s, which exists only in its own process: keep what it is made of", path, kind)
+func inProcess(at fmt.Stringer, kind reflect.Kind) error {
+	return fmt.Errorf("%s is a %s, which exists only in its own process: keep what it is made of", at, kind)
 }
 
 // checkTarget refuses a pointer to a value that gob leaves out: it would be loaded as nil.
-func checkTarget(v reflect.Value, path string) error {
+func checkTarget(v reflect.Value, at *path) error {
 	for depth := 0; v.Kind() == reflect.Pointer && !v.IsNil() && depth < 10; depth++ { // A pointer can point to itself.
 		v = v.Elem()
 	}
@@ -62,12 +105,12 @@ func checkTarget(v reflect.Value, path string) error {
 	case reflect.Slice, reflect.Map:
 		empty = v.Len() == 0
 	case reflect.Pointer:
-		return fmt.Errorf("%s points to a nil pointer, which can't be restored: keep a pointer to a value", path)
+		return fmt.Errorf("%s points to a nil pointer, which can't be restored: keep a pointer to a value", at)
 	}
 	if !empty {
 		return nil
 	}
-	return fmt.Errorf("%s points to %s, and would be nil when it is loaded: keep the value itself, not a pointer to it", path, describe(v))
+	return fmt.Errorf("%s points to %s, and would be nil when it is loaded: keep the value itself, not a pointer to it", at, describe(v))
 }
 
 // describe formats a zero value.
@@ -84,27 +127,34 @@ func describe(v reflect.Value) string {
 	return "the zero value of " + v.Type().String()
 }
 
-func checkFields(v reflect.Value, path string, above []uintptr) error {
+func (c checker) checkFields(v reflect.Value, at *path) error {
 	for i := range v.NumField() {
-		field, name := v.Field(i), path+"."+v.Type().Field(i).Name
-		if field.IsZero() {
+		field := v.Field(i)
+		exported := v.Type().Field(i).IsExported()
+		if drops(field) || !exported && field.IsZero() {
 			continue
 		}
-		if !v.Type().Field(i).IsExported() {
+		name := &path{above: at, step: "." + v.Type().Field(i).Name}
+		if !exported {
 			return fmt.Errorf("the field %s of %s is not exported, so gob leaves it out: %s", name, v.Type(), advice(v.Type()))
 		}
-		if err := check(field, name, true, above); err != nil {
+		if err := c.check(field, name, true); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// advice suggests what to do about a type with unexported fields. Only a type defined in the
-// notebook can be changed.
+// advice suggests what to do about a type with unexported fields.
 func advice(t reflect.Type) string {
+	return adviceOn(t, "export it, or give the type GobEncode and GobDecode")
+}
+
+// adviceOn returns the change to make to a type, if it is defined in the notebook: only such a type
+// can be changed.
+func adviceOn(t reflect.Type, change string) string {
 	if t.PkgPath() == "main" || t.Name() == "" {
-		return "export it, or give the type GobEncode and GobDecode"
+		return change
 	}
 	if t.PkgPath() == "gonbatch/trainer" && t.Name() == "Trainer" {
 		return "keep its model: var weights = model.NewStore(), trainer.New(..., trainer.WithStore(weights)), and %keep weights"
@@ -112,59 +162,44 @@ func advice(t reflect.Type) string {
 	return fmt.Sprintf("the type is package %s's: keep what it is made from, in a variable of another type, and make it again in each cell", t.PkgPath())
 }
 
-func checkList(v reflect.Value, path string, above []uintptr) error {
-	if plain(v.Type().Elem()) {
+func (c checker) checkList(v reflect.Value, at *path) error {
+	if plain(v.Type().Elem()) || v.Len() == 0 {
 		return nil
 	}
-	if v.Kind() == reflect.Slice {
-		if slices.Contains(above, v.Pointer()) {
-			return fmt.Errorf("%s leads back to itself: keep a value without cycles", path)
-		}
-		above = append(above, v.Pointer())
-	}
-	for i := range v.Len() {
-		if err := check(v.Index(i), fmt.Sprintf("%s[%d]", path, i), false, above); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkMap(v reflect.Value, path string, above []uintptr) error {
-	if plain(v.Type().Elem()) && plain(v.Type().Key()) {
-		return nil
-	}
-	if slices.Contains(above, v.Pointer()) {
-		return fmt.Errorf("%s leads back to itself: keep a value without cycles", path)
-	}
-	above = append(above, v.Pointer())
-	for entries := v.MapRange(); entries.Next(); {
-		at := fmt.Sprintf("%s[%v]", path, entries.Key())
-		for _, part := range []reflect.Value{entries.Key(), entries.Value()} {
-			if err := check(part, at, false, above); err != nil {
+	elements := func() error {
+		for i := range v.Len() {
+			if err := c.check(v.Index(i), &path{above: at, index: i}, false); err != nil {
 				return err
 			}
 		}
+		return nil
 	}
-	return nil
+	if v.Kind() == reflect.Array {
+		return elements()
+	}
+	return c.descend(v, v.Len(), at, elements)
+}
+
+func (c checker) checkMap(v reflect.Value, at *path) error {
+	if plain(v.Type().Elem()) && plain(v.Type().Key()) || v.Len() == 0 {
+		return nil
+	}
+	return c.descend(v, 0, at, func() error {
+		for entries := v.MapRange(); entries.Next(); {
+			entry := &path{above: at, key: entries.Key()}
+			for _, part := range []reflect.Value{entries.Key(), entries.Value()} {
+				if err := c.check(part, entry, false); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // plain reports whether values of a type contain nothing to check.
 func plain(t reflect.Type) bool {
-	return t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String
-}
-
-// encodesItself reports whether gob encodes the type with one of the type's own methods.
-func encodesItself(t reflect.Type) bool {
-	if t.Kind() == reflect.Interface {
-		return false
-	}
-	for _, method := range []reflect.Type{reflect.TypeFor[gob.GobEncoder](), reflect.TypeFor[encoding.BinaryMarshaler]()} {
-		if t.Implements(method) || reflect.PointerTo(t).Implements(method) {
-			return true
-		}
-	}
-	return false
+	return (t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String) && !codes(t)
 }
 
 // gobError adds advice to an error from gob.

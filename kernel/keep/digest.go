@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/gob"
 	"fmt"
 	"hash"
 	"math"
@@ -35,7 +34,8 @@ func digestTo(sum hash.Hash, v reflect.Value) {
 		digestTo(sum, v.Elem())
 	case reflect.Interface:
 		if !v.IsNil() {
-			fmt.Fprintf(sum, "%v:", v.Elem().Type())
+			// Two types may have the same name. Digests are only compared within a process.
+			fmt.Fprintf(sum, "%x:", reflect.ValueOf(v.Elem().Type()).Pointer())
 		}
 		digestTo(sum, v.Elem())
 	case reflect.Struct:
@@ -99,7 +99,7 @@ func digestEncoded(sum hash.Hash, v reflect.Value) {
 	var text bytes.Buffer
 	box := newBox(v.Type())
 	box.Elem().Field(0).Set(v)
-	if err := gob.NewEncoder(&text).EncodeValue(box); err != nil {
+	if err := encodeBox(&text, box); err != nil {
 		fmt.Fprint(&text, err)
 	}
 	fmt.Fprintf(sum, "%d=%s", text.Len(), text.Bytes())

@@ -164,3 +164,19 @@ func TestDigests(t *testing.T) {
 		digests[text] = d
 	}
 }
+
+// TestAnotherTypeOfTheName: a value of another type with the same name and fields is a change.
+func TestAnotherTypeOfTheName(t *testing.T) {
+	first := func() any { type local struct{ A int }; gob.RegisterName("first local", local{}); return local{1} }()
+	second := func() any { type local struct{ A int }; gob.RegisterName("second local", local{}); return local{1} }()
+	session(t)
+	var x any
+	for _, want := range []any{first, second, first} {
+		x = want
+		Vars{"x": &x}.Save()
+		x = nil
+		if (Vars{"x": &x}).Load(nil); !reflect.DeepEqual(x, want) {
+			t.Errorf("loaded %#v, want %#v", x, want)
+		}
+	}
+}

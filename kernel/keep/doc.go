@@ -2,7 +2,8 @@
 // next, because each cell is a separate process. The magic "%keep x, y" writes the calls below into
 // the programs of its cell and of all later cells; you don't need to call them yourself. Values are
 // encoded by encoding/gob, so two pointers to one value become pointers to two values, and a slice
-// or map without elements becomes nil. Slices of numbers are written as they lie in memory.
+// without elements becomes nil, and a nil map in a list becomes an empty one. Slices of numbers are
+// written as they lie in memory, and come back exactly.
 //
 //	func kept() keep.Vars { return keep.Vars{"x": &x, "y": &y} }
 //	func init()           { kept().Load(keep.Declared{"x": "(hash)"}) } // before other init functions

@@ -3,6 +3,7 @@ package keep
 import (
 	"bufio"
 	"encoding/gob"
+	"fmt"
 	"image"
 	"image/color"
 	"io"
@@ -47,7 +48,8 @@ func init() {
 
 // encode writes the value of the variable called name. The zero value of a type with a codec is an
 // empty file.
-func encode(w io.Writer, name string, value reflect.Value) error {
+func encode(w io.Writer, name string, value reflect.Value) (err error) {
+	defer catch(&err, "encoding it")
 	if c, ok := codecs[value.Type()]; ok {
 		if value.IsZero() {
 			return nil
@@ -60,11 +62,20 @@ func encode(w io.Writer, name string, value reflect.Value) error {
 		}
 		return writeNumbers(w, value)
 	}
-	if err := check(value, name, true, nil); err != nil {
+	if err := check(value, name); err != nil {
 		return err
 	}
 	box := newBox(value.Type())
 	box.Elem().Field(0).Set(value)
+	if err := encodeBox(w, box); err != nil {
+		return err
+	}
+	return writeFields(w, value.Type())
+}
+
+// encodeBox encodes a value with gob, which calls methods of the value's types.
+func encodeBox(w io.Writer, box reflect.Value) (err error) {
+	defer catch(&err, "encoding it")
 	return gobError(gob.NewEncoder(w).EncodeValue(box))
 }
 
@@ -76,7 +87,8 @@ func usesGob(t reflect.Type) bool {
 }
 
 // decode reads a value of a type from the rest of a file.
-func decode(f *os.File, t reflect.Type) (reflect.Value, error) {
+func decode(f *os.File, t reflect.Type) (value reflect.Value, err error) {
+	defer catch(&err, "decoding the kept value")
 	info, err := f.Stat()
 	if err != nil {
 		return reflect.Zero(t), err
@@ -99,6 +111,21 @@ func decode(f *os.File, t reflect.Type) (reflect.Value, error) {
 	box := newBox(t)
 	err = gob.NewDecoder(bufio.NewReaderSize(f, 1<<20)).DecodeValue(box)
 	return box.Elem().Field(0), err
+}
+
+// errPanic is the panic of a method with which a type encodes or decodes itself.
+type errPanic struct {
+	during string
+	value  any
+}
+
+func (e errPanic) Error() string { return fmt.Sprintf("%s panics: %v", e.during, e.value) }
+
+// catch turns a panic of the function that defers it into the function's error.
+func catch(err *error, during string) {
+	if r := recover(); r != nil {
+		*err = errPanic{during, r}
+	}
 }
 
 // newBox returns a pointer to a struct with one field of the type: gob accepts nil only inside a

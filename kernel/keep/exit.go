@@ -21,9 +21,7 @@ const saveTime = time.Minute
 // SaveNow saves the variables of the running main, because the program is about to end without
 // returning from it. Other goroutines may still be changing the variables, so a value may be torn.
 func SaveNow() {
-	// On a single processor, a goroutine is hardly ever interrupted while it changes a map.
-	// Encoding a map during such a change would crash the program.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer singleProcessor()()
 	for end := time.Now().Add(saveTime); !program.TryLock(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			return
@@ -40,6 +38,14 @@ func SaveNow() {
 		}
 	}()
 	program.running.save()
+}
+
+// singleProcessor makes all goroutines share one processor until the function that it returns is
+// called. There, a goroutine is hardly ever interrupted while it changes a map. Encoding a map
+// during such a change would crash the program.
+func singleProcessor() (end func()) {
+	before := runtime.GOMAXPROCS(1)
+	return func() { runtime.GOMAXPROCS(before) }
 }
 
 // Sudden reports whether the values are saved because the program ends without returning from main,

@@ -84,7 +84,7 @@ func (v Vars) Retry() {
 			continue
 		}
 		u.initial = hashOf(name, v.value(name))
-		fmt.Fprintf(os.Stderr, "%%keep %s: %v: it has its initial value; the kept one stays until a program changes %s\n", name, u.err, name)
+		fmt.Fprintf(os.Stderr, "%%keep %s: %v: it has its initial value; the kept one stays until a program changes %s, or until %%keep -d %s\n", name, u.err, name, name)
 	}
 }
 
@@ -105,6 +105,7 @@ func (v Vars) Begin() (save func()) {
 func (v Vars) Save() {
 	program.Lock()
 	defer program.Unlock()
+	defer singleProcessor()()
 	v.save()
 }
 
@@ -118,7 +119,10 @@ func (v Vars) save() {
 			failed = errors.Join(failed, p.forget(name))
 			continue
 		}
-		if err := p.save(name, v.value(name)); err != nil {
+		err := v.saveOne(p, name)
+		if program.sudden && errors.As(err, new(errPanic)) {
+			fmt.Fprintf(os.Stderr, "%%keep %s: the value of before this program is kept: %v\n", name, err)
+		} else if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%%keep %s%s: %w", name, line(v[name]), err))
 		}
 	}
@@ -126,6 +130,13 @@ func (v Vars) save() {
 	if failed != nil {
 		p.report(failed)
 	}
+}
+
+// saveOne saves a variable. A panic, as of a value that another goroutine is changing, must not lose
+// the other variables.
+func (v Vars) saveOne(p place, name string) (err error) {
+	defer catch(&err, "saving it")
+	return p.save(name, v.value(name))
 }
 
 func (v Vars) names() []string { return slices.Sorted(maps.Keys(v)) }
@@ -144,7 +155,7 @@ func (v Vars) refuse() (err error) {
 	for _, name := range v.names() {
 		switch t := v.value(name).Type(); t.Kind() {
 		case reflect.Func, reflect.Chan, reflect.UnsafePointer:
-			err = errors.Join(err, fmt.Errorf("%%keep %s%s: %w", name, line(v[name]), inProcess(name, t.Kind())))
+			err = errors.Join(err, fmt.Errorf("%%keep %s%s: %w", name, line(v[name]), inProcess(&path{step: name}, t.Kind())))
 		}
 	}
 	return err

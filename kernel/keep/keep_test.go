@@ -31,7 +31,16 @@ type layer struct {
 	lock    sync.Mutex //nolint:unused // zero values are no loss
 }
 
+// overlap is a struct with a slice that may begin where the struct begins.
+type overlap struct {
+	All  [2]struct{ Kids []int }
+	View []struct{ Kids []int }
+}
+
 func TestKeep(t *testing.T) {
+	shared := &overlap{}
+	shared.All[0].Kids = []int{1}
+	shared.View = shared.All[:]
 	self := &layer{Name: "a"}
 	self.Next = self
 	loop := []any{nil}
@@ -74,6 +83,16 @@ func TestKeep(t *testing.T) {
 		{name: "pointers to 0 in a list", before: &[]*int{new(0), new(1)}, after: new([]*int)},
 		{name: "cycle", before: &self, err: "x.Next leads back to itself"},
 		{name: "cycle of a list", before: &loop, err: "x[0] leads back to itself"},
+		{name: "nil in a list", before: &[]*layer{{Name: "a"}, nil}, err: "x[1] is a nil *keep.layer, and gob encodes nil pointers only in the fields of structs: leave it out"},
+		{name: "nil in a map", before: &map[string]*layer{"a": nil}, err: "x[a] is a nil *keep.layer"},
+		{name: "nil in an array", before: &[2]*layer{{Name: "a"}}, err: "x[1] is a nil *keep.layer"},
+		{name: "nil behind an interface", before: &[]any{(*int)(nil)}, err: "x[0] is a nil *int"},
+		{name: "pointer to nil in a list", before: &[]**layer{new((*layer)(nil))}, err: "x[0] is a nil *keep.layer"},
+		{name: "nil that would encode itself", before: &[]*big.Int{big.NewInt(5), nil}, err: "x[1] is a nil *big.Int"},
+		{name: "nil time", before: &[]struct{ At map[string]*time.Time }{{map[string]*time.Time{"a": nil}}}, err: "x[0].At[a] is a nil *time.Time"},
+		{name: "array of nil", before: &struct{ Layers [2]*layer }{}, err: "x.Layers[0] is a nil *keep.layer"},
+		{name: "nil in a field of an element", before: &[]layer{{Name: "a"}, {}}, after: new([]layer)},
+		{name: "list that shares memory with an array around it", before: shared, after: new(overlap)},
 		{name: "unknown type behind an interface", before: &layer{Any: layer{Name: "b"}}, err: "gob.Register"},
 	}
 	for _, tt := range tests {

@@ -248,10 +248,11 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// TestExitWhileOthersWrite: goroutines that change a map while it is being saved don't crash the
-// program.
-func TestExitWhileOthersWrite(t *testing.T) {
-	if os.Getenv("KEEP_TEST_WRITE") != "" {
+// TestEndWhileOthersWrite: goroutines that change a map while it is being saved don't crash the
+// program, whether it exits or main returns.
+func TestEndWhileOthersWrite(t *testing.T) {
+	if end := os.Getenv("KEEP_TEST_WRITE"); end != "" {
+		defer os.Exit(3)
 		m := map[int][]string{}
 		vars := Vars{"m": &m}
 		vars.Load(nil)
@@ -269,12 +270,17 @@ func TestExitWhileOthersWrite(t *testing.T) {
 			}
 		}()
 		<-started
-		Exit(3)
+		if end == "exit" {
+			Exit(3)
+		}
+		return
 	}
 	session(t)
 	for range 5 {
-		if code := runSelf(t, "TestExitWhileOthersWrite", "KEEP_TEST_WRITE=1"); code != 3 {
-			t.Fatalf("exit status %d, want 3", code)
+		for _, end := range []string{"exit", "return"} {
+			if code := runSelf(t, "TestEndWhileOthersWrite", "KEEP_TEST_WRITE="+end); code != 3 {
+				t.Fatalf("%s: exit status %d, want 3", end, code)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package keep
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -89,7 +90,7 @@ func (p place) setOpen(names []string) {
 // warnOfUnsaved warns that an earlier cell of the job has not saved its variables.
 func (p place) warnOfUnsaved(names []string) {
 	if p.unsaved != "" && p.rank == 0 {
-		fmt.Fprintf(os.Stderr, "%%keep %s: not saved in cell %s, because its program did not return from main: its changes are lost\n", strings.Join(names, ", "), p.unsaved)
+		fmt.Fprintf(os.Stderr, "%%keep %s: not saved in cell %s, because its program ended before main returned, or while it was saving: its changes are lost\n", strings.Join(names, ", "), p.unsaved)
 	}
 }
 
@@ -148,11 +149,30 @@ func (p place) load(name string, target reflect.Value) error {
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	value, err := decode(f, target.Type())
+	if errors.As(err, new(errPanic)) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("the kept value does not fit %s: %w", target.Type(), err)
 	}
 	target.Set(value)
+	p.warnOfLost(name, f, target.Type())
 	return nil
+}
+
+// warnOfLost warns that the value in a file has fields that the variable's type lacks.
+func (p place) warnOfLost(name string, f *os.File, t reflect.Type) {
+	if p.rank != 0 || !usesGob(t) {
+		return
+	}
+	lost := lostFields(f, t)
+	for i := range lost {
+		lost[i] = name + lost[i]
+	}
+	if len(lost) > 0 {
+		fmt.Fprintf(os.Stderr, "%%keep %s: the kept value has %s, which the type of %s lacks: this part is lost when %s changes\n",
+			name, strings.Join(lost, ", "), name, name)
+	}
 }
 
 func (p place) save(name string, value reflect.Value) error {
@@ -183,20 +203,31 @@ func (p place) save(name string, value reflect.Value) error {
 		return errors.Join(u.Carry(), p.forget(name))
 	}
 	if u.draft != nil {
-		p.leave(name, old)
+		err = p.leave(name, u.old)
 	}
-	return errors.Join(u.Commit(), p.forget(name))
+	return errors.Join(err, u.Commit(), p.forget(name))
 }
 
-// leave leaves the old value to the other ranks that have none of their own, before rank 0 saves a
-// new one: a rank that begins only then loads what it would have loaded before.
-func (p place) leave(name, old string) {
-	if p.rank != 0 || p.from != p.to || old == "" {
-		return
+// leave leaves the old value, or a mark that there is none, to the other ranks that have no value
+// of their own, before rank 0 saves a new one: a rank that begins only then begins as it would have
+// before.
+func (p place) leave(name string, old *os.File) error {
+	if p.rank != 0 || p.from != p.to || p.size < 2 {
+		return nil
+	}
+	left := rundir.KeptValue(p.to, name, 0)
+	if old == nil {
+		left += ".initial"
+		var header bytes.Buffer
+		if err := errors.Join(writeHeader(&header, initial), os.WriteFile(left, header.Bytes(), 0o600)); err != nil {
+			return err
+		}
+		defer os.Remove(left) //nolint:errcheck // it is only a name of the others' files
 	}
 	for rank := 1; rank < p.size; rank++ {
-		_ = os.Link(old, rundir.KeptValue(p.to, name, rank)) // If the rank has saved its value, that stays.
+		_ = os.Link(left, rundir.KeptValue(p.to, name, rank)) // If the rank has saved its value, that stays.
 	}
+	return nil
 }
 
 // encodeFile writes a value with its header.
@@ -213,7 +244,7 @@ func encodeFile(w io.Writer, name string, value reflect.Value) error {
 // stays as it is, because a training run compares the hash of the kept values to decide whether it
 // may resume.
 func unchanged(name string, old *os.File, value reflect.Value) bool {
-	if !usesGob(value.Type()) || check(value, name, true, nil) != nil {
+	if !usesGob(value.Type()) || check(value, name) != nil {
 		return false
 	}
 	if _, err := old.Seek(0, io.SeekStart); err != nil {
@@ -229,7 +260,7 @@ func unchanged(name string, old *os.File, value reflect.Value) bool {
 // hashOf returns the hash of the encoded value. If the value can't be encoded, it returns the text
 // of the error.
 func hashOf(name string, value reflect.Value) string {
-	if usesGob(value.Type()) && check(value, name, true, nil) == nil {
+	if usesGob(value.Type()) && check(value, name) == nil {
 		return digest(value)
 	}
 	sum := sha256.New()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,15 +69,31 @@ func TestUnusedByRanks(t *testing.T) {
 	}
 }
 
-// TestLateRank: a rank that begins when rank 0 has ended already begins with the earlier value.
+// TestLateRank: a rank that begins when rank 0 has ended already begins with the earlier value, and
+// in the first cell with the initial value.
 func TestLateRank(t *testing.T) {
-	t.Setenv(rundir.EnvKeepDir, t.TempDir())
 	count := func(x *int) { *x++ }
-	runRank(t, 0, 1, nil, count)
-	for begin := 1; begin < 4; begin++ {
-		for rank := range 3 {
-			if got := runRank(t, rank, 3, nil, count); got != begin {
-				t.Errorf("rank %d begins with %d, want %d", rank, got, begin)
+	for _, first := range []int{0, 1} {
+		for _, hashes := range [][]string{{"", "", "", ""}, {"a", "a", "b", "b"}, {New + "a", "a", New + "a", "a"}} {
+			dir := t.TempDir()
+			t.Setenv(rundir.EnvKeepDir, dir)
+			if first == 1 {
+				runRank(t, 0, 1, Declared{"x": strings.TrimPrefix(hashes[0], New)}, count)
+			}
+			begin := first
+			for i, hash := range hashes {
+				if strings.HasPrefix(hash, New) || i > 0 && hash != strings.TrimPrefix(hashes[i-1], New) {
+					begin = 0
+				}
+				for rank := range 3 {
+					if got := runRank(t, rank, 3, Declared{"x": hash}, count); got != begin {
+						t.Errorf("%d first, %q: in cell %d, rank %d begins with %d, want %d", first, hashes, i, rank, got, begin)
+					}
+				}
+				begin++
+			}
+			if files, err := os.ReadDir(dir); len(files) != 3 || err != nil {
+				t.Errorf("%v in the folder, want a file for each rank: %v", files, err)
 			}
 		}
 	}

@@ -211,7 +211,7 @@ func (e *execution) tellUnsaved() {
 		return
 	}
 	e.relay.publish(e.request, "stream", object{"name": "stderr", "text": fmt.Sprintf(
-		"%%keep %s: not saved, because the program did not return from main: the changes of this cell are lost\n", names)})
+		"%%keep %s: not saved, because the program ended before main returned, or while it was saving: the changes of this cell are lost\n", names)})
 }
 
 // notVariable says why a name can't be kept, given the compiler's message.

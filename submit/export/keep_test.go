@@ -118,7 +118,7 @@ func TestKeepUnsaved(t *testing.T) {
 		"%%\nfmt.Println(n)",
 		"%%\nfmt.Println(n)",
 	))
-	want := []string{"", "", "%keep n: not saved in cell cell-3, because its program did not return from main: its changes are lost\n2\n", "2\n"}
+	want := []string{"", "", "%keep n: not saved in cell cell-3, because its program ended before main returned, or while it was saving: its changes are lost\n2\n", "2\n"}
 	if strings.Join(outputs, "|") != strings.Join(want, "|") {
 		t.Errorf("%q, want %q", outputs, want)
 	}

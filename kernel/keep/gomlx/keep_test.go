@@ -142,6 +142,28 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestUnfitTensors: an error names the user's tensor, and says if it has been freed.
+func TestUnfitTensors(t *testing.T) {
+	good, freed, wide := tensors.FromValue(1.0), tensors.FromValue(2.0), tensors.FromValue(complex(1, 2))
+	if err := freed.FinalizeAll(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		value any
+		want  string
+	}{
+		{"freed", &freed, "%keep x: the tensor has been freed (by FinalizeAll)"},
+		{"complex", &wide, "%keep x: the tensor is (Complex128), and safetensors files can't hold Complex128"},
+		{"in a list", &[]*tensors.Tensor{good, nil, freed}, "%keep x: the tensor [2] has been freed"},
+		{"in a map", &map[string]*tensors.Tensor{"a": good, "b/c": freed}, `%keep x: the tensor ["b/c"] has been freed`},
+	} {
+		if said := keeps(t, tt.value, tt.value); !strings.HasPrefix(said, tt.want) {
+			t.Errorf("%s: said %q, want %q", tt.name, said, tt.want)
+		}
+	}
+}
+
 // TestReadingChangesNothing: the file of a store stays the same whether a program uses none, some
 // or all of its variables. A training run compares its hash.
 func TestReadingChangesNothing(t *testing.T) {

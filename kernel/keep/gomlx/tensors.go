@@ -2,11 +2,13 @@ package gomlx
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -27,7 +29,9 @@ const prefix = "/tensor/"
 // keysEntry is the metadata key of the names of all tensors, including those that are nil.
 const keysEntry = "keys"
 
-func saveTensor(w io.Writer, t *tensors.Tensor) error { return saveList(w, []*tensors.Tensor{t}) }
+func saveTensor(w io.Writer, t *tensors.Tensor) error {
+	return saveAll(w, map[string]*tensors.Tensor{"0": t}, func(string) string { return "the tensor" })
+}
 
 func loadTensor(r io.Reader, size int64) (*tensors.Tensor, error) {
 	list, err := loadList(r, size)
@@ -45,7 +49,7 @@ func saveList(w io.Writer, list []*tensors.Tensor) error {
 	for i, t := range list {
 		all[strconv.Itoa(i)] = t
 	}
-	return saveMap(w, all)
+	return saveAll(w, all, func(key string) string { return fmt.Sprintf("the tensor [%s]", key) })
 }
 
 func loadList(r io.Reader, size int64) ([]*tensors.Tensor, error) {
@@ -65,6 +69,11 @@ func loadList(r io.Reader, size int64) ([]*tensors.Tensor, error) {
 }
 
 func saveMap(w io.Writer, all map[string]*tensors.Tensor) error {
+	return saveAll(w, all, func(key string) string { return fmt.Sprintf("the tensor [%q]", key) })
+}
+
+// saveAll saves tensors. label describes one of them in an error, given its key.
+func saveAll(w io.Writer, all map[string]*tensors.Tensor, label func(key string) string) error {
 	keys, err := json.Marshal(slices.Sorted(maps.Keys(all)))
 	if err != nil {
 		return err
@@ -76,6 +85,9 @@ func saveMap(w io.Writer, all map[string]*tensors.Tensor) error {
 		}
 	}
 	write, err := checkpoint.TensorFile(named, map[string]string{keysEntry: string(keys)})
+	if bad := (*checkpoint.TensorError)(nil); errors.As(err, &bad) {
+		return fmt.Errorf("%s %s", label(strings.TrimPrefix(bad.Path, prefix)), bad.Reason)
+	}
 	if err != nil {
 		return err
 	}
