@@ -21,8 +21,8 @@ func fileName(path string) string     { return strings.TrimPrefix(path, model.Sc
 func variablePath(name string) string { return model.ScopeSeparator + name }
 
 // TensorFile prepares a safetensors file of tensors, which are named by variable paths
-// ("/dense/weights"). The returned function writes the file. If a file can't hold one of the tensors,
-// the error is a *TensorError.
+// ("/dense/weights"). The returned function writes the file. If a file can't hold one of the
+// tensors, the error is a *TensorError.
 func TensorFile(all map[string]*tensors.Tensor, metadata map[string]string) (func(io.Writer) error, error) {
 	var entries []safetensors.Tensor
 	for _, path := range slices.Sorted(maps.Keys(all)) {

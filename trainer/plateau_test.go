@@ -113,7 +113,7 @@ func TestPlateauIsChecked(t *testing.T) {
 		"schedule.patience: -1":                          {Patience: -1},
 		"schedule.cooldown: -1":                          {Cooldown: -1},
 		"schedule.min_delta: -1":                         {MinDelta: -1},
-		"schedule.mode: the name \"val/x\" does not say": {Monitor: "val/x"},
+		"schedule.mode: the name \"val/x\" doesn't show": {Monitor: "val/x"},
 		"schedule.mode: \"less\"":                        {Mode: "less"},
 		"schedule.monitor: \"val/loss\": Fit has no validation set to compute it":            {},
 		"schedule.monitor: \"val/los_loss\": there is no such metric: use one of train/loss": {Monitor: "val/los_loss"},

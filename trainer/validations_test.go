@@ -35,8 +35,12 @@ func testValidationSets(t *testing.T) {
 	if seen != 3 {
 		t.Errorf("%d validations", seen)
 	}
-	for stage, ds := range map[string]data.Dataset{"val/": ranktest.Blobs(20), "val_day/": day, "val_night/": night} {
-		want, err := tr.Validate(t.Context(), ds)
+	for _, set := range []struct { // In the same order on all ranks.
+		stage string
+		data  data.Dataset
+	}{{"val/", ranktest.Blobs(20)}, {"val_day/", day}, {"val_night/", night}} {
+		stage := set.stage
+		want, err := tr.Validate(t.Context(), set.data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,8 +73,8 @@ func lostFields(f *os.File, t reflect.Type) (lost []string) {
 	return lost
 }
 
-// fieldsOf returns the paths of all exported fields in a type, as in "[...].Next"; none if there are
-// too many. A type that leads back to itself is entered once.
+// fieldsOf returns the paths of all exported fields in a type, as in "[...].Next"; none if there
+// are too many. A type that leads back to itself is entered once.
 func fieldsOf(t reflect.Type) []string {
 	var paths []string
 	addFields(&paths, t, "", nil)

@@ -132,8 +132,8 @@ func (v Vars) save() {
 	}
 }
 
-// saveOne saves a variable. A panic, as of a value that another goroutine is changing, must not lose
-// the other variables.
+// saveOne saves a variable. A panic, as of a value that another goroutine is changing, must not
+// lose the other variables.
 func (v Vars) saveOne(p place, name string) (err error) {
 	defer catch(&err, "saving it")
 	return p.save(name, v.value(name))

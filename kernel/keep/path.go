@@ -11,8 +11,8 @@ import (
 type path struct {
 	// above is the path without the last step; nil for a variable.
 	above *path
-	// step is the name of a variable, or of a field with its dot; otherwise the last step is a map's
-	// key, or the index in a list.
+	// step is the name of a variable, or of a field with its dot; otherwise the last step is a
+	// map's key, or the index in a list.
 	step  string
 	key   reflect.Value
 	index int

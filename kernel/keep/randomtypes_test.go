@@ -128,8 +128,8 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 var refusal = regexp.MustCompile(`^%keep x: (the field )?x[ .\[]`)
 
 // TestRandomTypes: a value of a random type comes back as it was, or is refused with the path of a
-// part, also if another value of the type was kept before. A list or map without elements may become
-// nil.
+// part, also if another value of the type was kept before. A list or map without elements may
+// become nil.
 func TestRandomTypes(t *testing.T) {
 	for _, value := range []any{forest{}, time.Time{}, &event{}, &big.Int{}} {
 		gob.Register(value)
