@@ -26,7 +26,7 @@ type forest struct {
 	Scores map[celsius]celsius
 	Any    any
 	Sums   [2]*big.Int
-	hidden bool
+	hidden bool //nolint:unused // gob leaves it out
 }
 
 // leaves are the types from which random types are made: among them are those that encode
