@@ -79,6 +79,7 @@ func TestPrepare(t *testing.T) {
 		{name: "exec and main", code: "//gonb:%exec f\n%%\nx()", want: "%exec f\n%%\nx()", err: "line 2: line 1 already begins"},
 		{name: "two exec", code: "func f() {}\n%exec f\n%exec f", want: "func f() {}\n%exec f\n%exec f", err: "line 3: line 2 already begins"},
 		{name: "func main and exec", code: "func main() {}\n%exec f", want: "func main() {}\n%exec f", err: "line 2: the cell has two main functions"},
+		{name: "func main and a value", code: "func main() {}\nvar x = 1\nx", want: "func main() {}\nvar x = 1\nx", err: "line 3: the cell has a main function above this line; move the line into it, or into another cell"},
 		{name: "two timeits", code: "%timeit f()\n%timeit g()", want: bareOpen + "gonbatch__timeit(func() { f() }) }\n" + bareOpen + "gonbatch__timeit(func() { g() }) }", err: "line 2: the cell has two main functions"},
 		{name: "main in a string", code: "%%\ns := `a\n%% b\n`", want: "%%\ns := `a\n%% b\n`", err: "line 3: inside a string, GoNB takes a line that begins with %% for a magic: indent the line, or write the string in double quotes"},
 		{name: "main in a comment", code: "/*\n%%\n*/\n%%\nf()", want: "/*\n%%\n*/\n%%\nf()", err: "line 2: inside a comment, GoNB takes a line that begins with %% for a magic: indent the line"},

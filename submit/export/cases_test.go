@@ -37,7 +37,7 @@ func TestMistakes(t *testing.T) {
 		{"a brace too many", []string{"func f() {\n}}"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected declaration, found '}'\n\t}}"},
 		{"unclosed main", []string{"%%\nif true {"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected '}', found 'EOF'\n\tif true {"},
 		{"two mains", []string{"func main() {}\n%exec f"}, 2, "n.ipynb, cell 1, line 2: the cell has two main functions; split it into two cells\n\t%exec f"},
-		{"func main and a call", []string{"func main() {}\nf()"}, 2, "n.ipynb, cell 1, line 2: the cell has two main functions; split it into two cells\n\tf()"},
+		{"func main and a call", []string{"func main() {}\nf()"}, 2, "n.ipynb, cell 1, line 2: the cell has a main function above this line; move the line into it, or into another cell\n\tf()"},
 		{"two openings", []string{"%%\nf()\n%main"}, 3, "n.ipynb, cell 1, line 3: line 1 already begins the cell's main; split the cell into two\n\t%main"},
 		{"main in a string", []string{"%%\ns := `a\n%% b\n`"}, 3, "n.ipynb, cell 1, line 3: inside a string, GoNB takes a line that begins with %% for a magic: indent the line, or write the string in double quotes, with \\n between its lines\n\t%% b"},
 		{"exec of nothing", []string{"%exec"}, 1, "n.ipynb, cell 1, line 1: %exec needs the name of the function to run: %exec FUNCTION [ARGUMENTS]\n\t%exec"},
