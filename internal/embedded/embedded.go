@@ -79,7 +79,7 @@ func filesOf(tree fs.FS, match string, all bool) (names []string, err error) {
 		case !isRegular(tree, name):
 			return nil
 		case IsSource(name):
-			return fmt.Errorf("%s would become a part of the program, as Go compiles it: move it into a subfolder", name)
+			return fmt.Errorf("the go command would compile %s into the program: move it into a subfolder", name)
 		}
 		names = append(names, name)
 		return nil

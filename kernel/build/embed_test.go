@@ -32,7 +32,7 @@ func TestEmbed(t *testing.T) {
 		{name: "under another name", main: program("\te \"embed\"\n\t\"io/fs\"", strings.Replace(files, "embed.FS", "e.FS", 1), list), want: "1 data/x[1].bin two\n"},
 		{name: "without a package name", main: program("\t. \"embed\"\n\t\"io/fs\"", strings.Replace(files, "embed.FS", "FS", 1), list), want: "1 data/x[1].bin two\n"},
 		{name: "of another type", main: program("", "\tn = 2\n\twords int = gonbatch__embed_words(\"a.txt\")", "println(n, words)"), want: "# cell\n./main.go:9:5: go:embed cannot apply to var of type int\n"},
-		{name: "a source", file: "main.go", main: program("", "\twords string = gonbatch__embed_words(\"*.go\")", "println(words)"), want: "# cell\n./main.go:8:2: //go:embed *.go: main.go would become a part of the program, as Go compiles it: move it into a subfolder\n"},
+		{name: "a source", file: "main.go", main: program("", "\twords string = gonbatch__embed_words(\"*.go\")", "println(words)"), want: "# cell\n./main.go:8:2: //go:embed *.go: the go command would compile main.go into the program: move it into a subfolder\n"},
 		{name: "none again", main: program("", "\tn = 2", "println(n)"), want: "2\n"},
 	}
 	for _, step := range steps {

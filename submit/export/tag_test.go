@@ -114,7 +114,7 @@ func TestEmbed(t *testing.T) {
 		{"a folder", "web", "web/deep/b c.css web/index.html", ""},
 		{"all of a folder", "all:web", "web/.hidden web/deep/b c.css web/index.html", ""},
 		{"patterns and quotes", "*.txt \"web/deep/b c.css\"", "a.txt web/deep/b c.css", ""},
-		{"a file that Go would compile", "*.go", "", "n.ipynb, cell 1, line 3: //go:embed *.go: x.go would become a part of the program, as Go compiles it: move it into a subfolder\n\t//go:embed *.go"},
+		{"a file that Go would compile", "*.go", "", "n.ipynb, cell 1, line 3: //go:embed *.go: the go command would compile x.go into the program: move it into a subfolder\n\t//go:embed *.go"},
 		{"missing", "no.txt", "", "n.ipynb, cell 1, line 3: //go:embed no.txt: there is no such file in the notebook's folder, " + dir + "\n\t//go:embed no.txt"},
 		{"outside", "../a.txt", "", "n.ipynb, cell 1, line 3: //go:embed ../a.txt: give a path below the notebook's folder, without .. and not absolute\n\t//go:embed ../a.txt"},
 	}
