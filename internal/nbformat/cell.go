@@ -28,6 +28,8 @@ type Cell struct {
 	Tags []string
 	// Number is the cell's position among all cells, from 1.
 	Number int
+	// Alias is the cell's label in the notebook's origin; "" without one.
+	Alias string
 
 	fields     map[string]json.RawMessage
 	sourceList bool

@@ -18,6 +18,8 @@ type Notebook struct {
 	Cells []*Cell
 	// Metadata is the notebook's own metadata, as far as this package uses it.
 	Metadata Metadata
+	// Origin is the notebook that this one was made from; nil for a notebook of its own.
+	Origin *Origin
 
 	fields map[string]json.RawMessage
 }
@@ -30,8 +32,13 @@ type Metadata struct {
 	LanguageName string
 }
 
-// Name returns the file's name without its folder.
-func (nb *Notebook) Name() string { return filepath.Base(nb.Path) }
+// Name returns the file name of the notebook, or of its origin, without a folder.
+func (nb *Notebook) Name() string {
+	if nb.Origin != nil {
+		return nb.Origin.Notebook
+	}
+	return filepath.Base(nb.Path)
+}
 
 // Language returns the notebook's programming language in lower case ("go", "python"), or "" if the
 // notebook does not say. The kernelspec's language takes precedence, because language_info is

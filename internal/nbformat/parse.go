@@ -52,7 +52,10 @@ func (nb *Notebook) decode() error {
 	if language := nb.Language(); !isGo(language) {
 		return fmt.Errorf("the notebook is in %s, and only Go notebooks can be used; choose a Go kernel for it", language)
 	}
-	return nb.decodeCells()
+	if err := nb.decodeCells(); err != nil {
+		return err
+	}
+	return nb.decodeOrigin()
 }
 
 // decodeVersion reads and checks nbformat and nbformat_minor.

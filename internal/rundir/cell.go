@@ -1,15 +1,22 @@
 package rundir
 
+import (
+	"cmp"
+	"strconv"
+)
+
 // Cell is a cell of a job: one program, or one shell command. The export creates it from a cell of
 // the notebook, the schedulers start it, and the run records it.
 type Cell struct {
 	Name string `json:"name"`
 	// Number is the number of the notebook's cell, from 1, and ID its id. Line is the line of a
 	// shell command in it, and Title a short form of the command.
-	Number int    `json:"number,omitempty"`
-	ID     string `json:"id,omitempty"`
-	Line   int    `json:"line,omitempty"`
-	Title  string `json:"title,omitempty"`
+	Number int `json:"number,omitempty"`
+	// Alias is the cell's label in the notebook of a kernel's session, if it isn't the number.
+	Alias string `json:"alias,omitempty"`
+	ID    string `json:"id,omitempty"`
+	Line  int    `json:"line,omitempty"`
+	Title string `json:"title,omitempty"`
 	// Shell marks a shell command, and Test a program that runs the tests of a %test cell.
 	Shell bool `json:"shell,omitempty"`
 	Test  bool `json:"test,omitempty"`
@@ -60,3 +67,6 @@ func (d Dir) CellProgram(c Cell) string {
 
 // TakesArgs reports whether the cell gets the job's arguments after its own.
 func (c Cell) TakesArgs() bool { return !c.Shell && !c.Test }
+
+// Label returns what messages call the notebook's cell after the word "cell".
+func (c Cell) Label() string { return cmp.Or(c.Alias, strconv.Itoa(c.Number)) }

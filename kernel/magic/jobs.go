@@ -16,7 +16,7 @@ const stopTime = 5 * time.Second
 
 // command runs the submit command and prints its output.
 func (m *Magics) command(ctx context.Context, s Session, args []string) error {
-	return m.run(ctx, s, args, places{}, func(line string) string { return line })
+	return m.run(ctx, s, args, func(line string) string { return line })
 }
 
 // jobs lists the runs.

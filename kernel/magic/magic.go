@@ -23,6 +23,8 @@ type Session interface {
 	Interrupted() bool
 	// Cells are the session's cells in their current versions.
 	Cells() []Cell
+	// Current is the cell that runs the magic.
+	Current() Cell
 	// Declared are the keys of what the session has declared and not forgotten, as returned by
 	// gocell.Session.
 	Declared() []string

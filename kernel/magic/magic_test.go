@@ -49,6 +49,7 @@ func (s *small) Declare(imported, declaration string) error {
 func (s *small) Widgets() *widget.Hub     { return s.hub }
 func (s *small) Interrupted() (stop bool) { s.locked(func() { stop = s.interrupt }); return stop }
 func (s *small) Cells() []Cell            { return cellsWith(s.cells) }
+func (s *small) Current() Cell            { return Cell{First: 9, Last: 9} }
 func (s *small) Declared() []string {
 	return gocell.Session(append(slices.Clone(s.earlier), s.cells...))
 }
@@ -112,7 +113,7 @@ func TestRun(t *testing.T) {
 		},
 		{
 			name: "with values of a result", call: Call{Name: "submit"}, cells: []string{"%%\n1", "%result 6 as r\nr.Metrics()"},
-			text: "left out, since a job has no values of %result: cell 2 (it uses r)\nsubmitting this session: 1 cell",
+			text: "left out, since a job has no values of %result: cell [2] (it uses r)\nsubmitting this session: 1 cell",
 		},
 		{
 			name: "after an edit", call: Call{Name: "submit"}, earlier: []string{"func a() {}\nfunc (t T) String() string { return \"\" }\nvar b int"},
@@ -122,7 +123,7 @@ func TestRun(t *testing.T) {
 		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--json --of notebook.ipynb --name mine .session-*.ipynb"},
 		{
 			name: "one cell", call: Call{Name: "%submit", Args: "--nodes 1", Body: "x++"}, cells: []string{"var x int", "%submit"},
-			args: "--json --name notebook --cell 2 --nodes 1 .session-*.ipynb", text: "with the declarations of 1 other cell",
+			args: "--json --name notebook --cell [9] --nodes 1 .session-*.ipynb", text: "with the declarations of 1 other cell",
 		},
 		{name: "nothing to submit", call: Call{Name: "submit"}, cells: []string{"%submit"}, err: "no cell of this session has run"},
 		{name: "no file", call: Call{Name: "submit", Args: "--saved"}, err: "doesn't say which file"},
@@ -218,7 +219,7 @@ func TestNotebookCells(t *testing.T) {
 	if !slices.Equal(sourcesOf(got), want) {
 		t.Errorf("%q, want %q", sourcesOf(got), want)
 	}
-	text, err := notebookText(got)
+	text, err := notebookText("u.ipynb", got)
 	var notebook struct {
 		Cells []struct{ Source string }
 	}
@@ -230,8 +231,8 @@ func TestNotebookCells(t *testing.T) {
 // cellsWith returns cells with these sources.
 func cellsWith(sources []string) []Cell {
 	var cells []Cell
-	for _, source := range sources {
-		cells = append(cells, Cell{Source: source})
+	for i, source := range sources {
+		cells = append(cells, Cell{Source: source, First: i + 1, Last: i + 1})
 	}
 	return cells
 }
@@ -278,7 +279,7 @@ func TestTagged(t *testing.T) {
 			if len(got) != 1 || got[0].Source != tt.cell.Source || string(got[0].metadata) != tt.want {
 				t.Errorf("metadata %s, want %s", got[0].metadata, tt.want)
 			}
-			text, err := notebookText(got)
+			text, err := notebookText("u.ipynb", got)
 			if err != nil || tt.want != "" && !strings.Contains(strings.Join(strings.Fields(string(text)), ""), `"metadata":`+tt.want) {
 				t.Errorf("%v: %s", err, text)
 			}
@@ -295,9 +296,9 @@ func TestWithoutResults(t *testing.T) {
 		{name: "none", session: []string{"var run int", "%result 7\nrun++"}, cells: []string{"var run int", "%result 7\nrun++"}},
 		{
 			name: "used later", session: []string{"var run int", "%result as run", "%%\nfmt.Println(run.Last(\"x\"))", "%%\nx.run()"},
-			cells: []string{"var run int", "%result as run", "%%\nx.run()"}, left: []string{"3 (it uses run)"},
+			cells: []string{"var run int", "%result as run", "%%\nx.run()"}, left: []string{"[3] (it uses run)"},
 		},
-		{name: "used at once", session: []string{"%result 7 as r\nr.Metrics()"}, left: []string{"1 (it uses r)"}},
+		{name: "used at once", session: []string{"%result 7 as r\nr.Metrics()"}, left: []string{"[1] (it uses r)"}},
 		{name: "in a text", session: []string{"%result as r", "%%\nprintln(\"r\") // r\n!r"}, cells: []string{"%result as r", "%%\nprintln(\"r\") // r\n!r"}},
 		{name: "no Go", session: []string{"%result as r", "`x"}, cells: []string{"%result as r", "`x"}},
 	}

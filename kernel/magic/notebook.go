@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/nbformat"
 )
 
 // notebookCells returns a session's cells as a job gets them: without the magics that matter only
@@ -36,11 +37,11 @@ func notebookCells(session []Cell) []Cell {
 // have. left are those cells' labels, with the name.
 func withoutResults(session []Cell) (cells []Cell, left []string) {
 	var names []string
-	for i, c := range session {
+	for _, c := range session {
 		parsed := gocell.Parse(c.Source)
 		names = append(names, resultNames(parsed)...)
 		if name := usedName(parsed, names); name != "" {
-			left = append(left, fmt.Sprintf("%s (it uses %s)", c.label(i+1), name))
+			left = append(left, fmt.Sprintf("%s (it uses %s)", c.label(), name))
 			continue
 		}
 		cells = append(cells, c)
@@ -82,8 +83,21 @@ func asMain(body string) string {
 	return "%%\n" + body
 }
 
-// notebookText returns a notebook with these code cells.
-func notebookText(sources []Cell) ([]byte, error) {
+// labelsOf returns how messages about a job name the cells. No two have the same label.
+func labelsOf(cells []Cell) []string {
+	labels := make([]string, len(cells))
+	for i, c := range cells {
+		labels[i] = c.label()
+		if slices.Contains(labels[:i], labels[i]) {
+			c.number = 0
+			labels[i] = c.label()
+		}
+	}
+	return labels
+}
+
+// notebookText returns a notebook with these code cells of the notebook with this file name.
+func notebookText(name string, sources []Cell) ([]byte, error) {
 	type cell struct {
 		ID       string          `json:"id"`
 		Type     string          `json:"cell_type"`
@@ -105,8 +119,9 @@ func notebookText(sources []Cell) ([]byte, error) {
 	return json.MarshalIndent(map[string]any{
 		"nbformat": 4, "nbformat_minor": 5, "cells": cells,
 		"metadata": map[string]any{
-			"kernelspec":    map[string]string{"name": "gonbatch", "display_name": "Go (gonbatch)", "language": "go"},
-			"language_info": map[string]string{"name": "go"},
+			nbformat.OriginKey: nbformat.Origin{Notebook: name, Cells: labelsOf(sources)},
+			"kernelspec":       map[string]string{"name": "gonbatch", "display_name": "Go (gonbatch)", "language": "go"},
+			"language_info":    map[string]string{"name": "go"},
 		},
 	}, "", " ")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonbatch/internal/gocell"
@@ -51,7 +52,7 @@ func redeclared(ordered []Cell) (doubts []string) {
 			if taken && before.Last > c.Last {
 				doubts = append(doubts, fmt.Sprintf("cells %s and %s both declare %s: the job uses cell %s, which comes later, "+
 					"but the session uses cell %s, which ran later: run cell %s again, or remove one of them",
-					before.label(0), c.label(0), strings.ReplaceAll(key, "~", "."), c.label(0), before.label(0), c.label(0)))
+					before.label(), c.label(), strings.ReplaceAll(key, "~", "."), c.label(), before.label(), c.label()))
 			}
 		}
 	}
@@ -68,7 +69,7 @@ func removed(winners map[string]Cell, c Cell) (doubts []string) {
 		}
 		if before := winners[key]; before.Last > c.Last {
 			doubts = append(doubts, fmt.Sprintf("cell %s declares %s, and ran after cell %s, which is below it and removes it (%s): the job doesn't have it, but the session does: "+
-				"delete that line, or move it above cell %s", before.label(0), strings.ReplaceAll(key, "~", "."), c.label(0), call.Name(), before.label(0)))
+				"delete that line, or move it above cell %s", before.label(), strings.ReplaceAll(key, "~", "."), c.label(), call.Name(), before.label()))
 		}
 		delete(winners, key)
 	}
@@ -84,13 +85,10 @@ func declared(c Cell) []string {
 }
 
 // label returns the cell's number in the notebook; or [n], its execution count, if it is not in the
-// notebook; or at, if neither is known.
-func (c Cell) label(at int) string {
-	switch {
-	case c.number > 0:
-		return fmt.Sprint(c.number)
-	case c.Last > 0:
-		return fmt.Sprintf("[%d]", c.Last)
+// notebook.
+func (c Cell) label() string {
+	if c.number > 0 {
+		return strconv.Itoa(c.number)
 	}
-	return fmt.Sprint(at)
+	return fmt.Sprintf("[%d]", c.Last)
 }

@@ -106,16 +106,10 @@ func TestAsRun(t *testing.T) {
 	}
 }
 
-// TestPlaces: errors name the user's cells.
-func TestPlaces(t *testing.T) {
-	p := places{file: "/x/.session-12.ipynb", notebook: "u.ipynb", cells: []Cell{ran("a", 1, 1, 4), ran("b", 7, 7, 0), {Source: "c"}}}
-	const said = "submit: .session-12.ipynb does not compile\n.session-12.ipynb, cell 1 (id cell-1), line 2: undefined: a\n" +
-		"/x/.session-12.ipynb, cell 2 (id b), line 1: x\n.session-12.ipynb, cell 3, line 1: y\n"
-	const want = "submit: u.ipynb does not compile\nu.ipynb, cell 4, line 2: undefined: a\ncell [7], line 1: x\nthis cell, line 1: y\n"
-	if got := p.name(said); got != want {
-		t.Errorf("%s\nwant %s", got, want)
-	}
-	if got := (places{file: "u.ipynb"}).name(said); got != said {
-		t.Errorf("without cells: %s", got)
+// TestLabels: messages about a job name the user's cells, each differently.
+func TestLabels(t *testing.T) {
+	cells := []Cell{ran("a", 1, 1, 4), ran("b", 7, 7, 0), ran("c", 2, 3, 4)}
+	if got, want := labelsOf(cells), []string{"4", "[7]", "[3]"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

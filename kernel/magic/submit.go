@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/shlex"
@@ -83,7 +82,7 @@ func (m *Magics) submitSaved(ctx context.Context, s Session, words []string) err
 		warnStale(s, cells)
 	}
 	s.Print("submitting the notebook as it was saved: " + file + "\n")
-	return m.start(ctx, s, words, places{file: file})
+	return m.start(ctx, s, words, file)
 }
 
 // submitCell submits one cell with the declarations of the session.
@@ -92,16 +91,19 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 	if err != nil {
 		return fmt.Errorf("%%%%submit %s: %w", c.Args, err)
 	}
-	cells := append(m.cellsOf(s), Cell{Source: asMain(c.Body)})
-	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %s\n", plural.Of(len(cells)-1, "other cell")))
-	return m.submitCells(ctx, s, cells, slices.Concat([]string{"--cell", strconv.Itoa(len(cells))}, m.sessionKept(), words))
+	cells, this := m.cellsOf(s), m.tagged([]Cell{s.Current()})[0]
+	this.Source = asMain(c.Body)
+	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %s\n", plural.Of(len(cells), "other cell")))
+	cells = append(cells, this)
+	labels := labelsOf(cells)
+	return m.submitCells(ctx, s, cells, slices.Concat([]string{"--cell", labels[len(cells)-1]}, m.sessionKept(), words))
 }
 
 // submitCells writes a notebook of the cells next to the real one, so that the same submit.yaml
 // applies and the same files are next to it, and submits it. The cells may be in another folder
 // now, by %cd, which the job does again.
 func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words []string) (err error) {
-	text, err := notebookText(cells)
+	text, err := notebookText(filepath.Base(m.notebook()), cells)
 	if err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words
 	if !slices.ContainsFunc(ownWords(words), func(w string) bool { return strings.HasPrefix(w, "--name") }) {
 		words = append([]string{"--name", m.name()}, words...)
 	}
-	return m.start(ctx, s, append(m.sessionMod(), words...), places{file: file.Name(), notebook: filepath.Base(m.notebook()), cells: cells})
+	return m.start(ctx, s, append(m.sessionMod(), words...), file.Name())
 }
 
 // sessionMod returns the flags that give a job the session's module versions.
@@ -180,10 +182,10 @@ func (m *Magics) getenv(name string) string { return tool.Get(m.opts.Environ, na
 
 // start runs the submit command with a notebook, and then shows the card of the job that it
 // created.
-func (m *Magics) start(ctx context.Context, s Session, words []string, of places) error {
+func (m *Magics) start(ctx context.Context, s Session, words []string, file string) error {
 	args, at := slices.Clone(words), len(ownWords(words))
 	var job Job
-	err := m.run(ctx, s, append([]string{"--json"}, slices.Insert(args, at, of.file)...), of, func(line string) string {
+	err := m.run(ctx, s, append([]string{"--json"}, slices.Insert(args, at, file)...), func(line string) string {
 		if job.ID != "" {
 			return line
 		}
@@ -213,8 +215,8 @@ func text(r report.Report) string {
 }
 
 // run runs the submit command and prints each line of its output in the cell, as formatted by show.
-// Its errors name places that the user knows. An interrupt ends it.
-func (m *Magics) run(ctx context.Context, s Session, args []string, of places, show func(line string) string) error {
+// An interrupt ends it.
+func (m *Magics) run(ctx context.Context, s Session, args []string, show func(line string) string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.opts.Program, args...)
@@ -236,20 +238,20 @@ func (m *Magics) run(ctx context.Context, s Session, args []string, of places, s
 	for lines := bufio.NewReader(out); ; {
 		line, err := lines.ReadString('\n')
 		if line != "" {
-			s.Print(of.name(show(line)))
+			s.Print(show(line))
 		}
 		if err != nil {
 			break
 		}
 	}
 	if err := cmd.Wait(); err != nil {
-		if text := strings.TrimSpace(of.name(problems.String())); text != "" {
+		if text := strings.TrimSpace(problems.String()); text != "" {
 			return errors.New(text)
 		}
 		return fmt.Errorf("submit: %w", err)
 	}
 	if problems.Len() > 0 {
-		s.Print(of.name(problems.String()))
+		s.Print(problems.String())
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func TestSessionKept(t *testing.T) {
 	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "%submit", Args: "--dry-run", Body: "x++"}); err != nil {
 		t.Fatal(err)
 	}
-	if args, err := os.ReadFile(filepath.Join(dir, "args")); err != nil || !strings.Contains(string(args), "--cell 2 --session-kept /tmp/kept ") {
+	if args, err := os.ReadFile(filepath.Join(dir, "args")); err != nil || !strings.Contains(string(args), "--cell [9] --session-kept /tmp/kept ") {
 		t.Errorf("submit %s, %v", args, err)
 	}
 }

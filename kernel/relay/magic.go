@@ -71,6 +71,11 @@ func (s session) Declared() []string {
 	return gocell.Session(sources)
 }
 
+// Current returns the cell of this execution.
+func (s session) Current() magic.Cell {
+	return magic.Cell{ID: cellID(s.e.request), Source: s.e.code, First: s.e.count, Last: s.e.count}
+}
+
 // Cells returns the cells that ran without an error, in their last versions. A cell is identified
 // by its client's id, or by its text.
 func (s session) Cells() []magic.Cell {

@@ -200,7 +200,7 @@ func flagsError(cell rundir.Cell, err error) error {
 	if len(cell.BuildFlags) == 0 || errors.As(err, &mistakes) && len(mistakes.Problems) > 0 {
 		return err
 	}
-	return fmt.Errorf("%w\ncell %d was built with %%goflags %s", err, cell.Number, strings.Join(cell.BuildFlags, " "))
+	return fmt.Errorf("%w\ncell %s was built with %%goflags %s", err, cell.Label(), strings.Join(cell.BuildFlags, " "))
 }
 
 // checkFlags refuses a cell's %goflags that are in refusedFlags.

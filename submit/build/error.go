@@ -143,7 +143,7 @@ func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 func namePlaces(m *export.Module, message string) string {
 	for _, file := range slices.Sorted(maps.Keys(m.Sources)) {
 		further := regexp.MustCompile(regexp.QuoteMeta(file) + `:(\d+)(:\d+)?(\[[^\]\n]*\])?`)
-		message = further.ReplaceAllString(message, fmt.Sprintf("cell %d, line $1", m.Sources[file].Number))
+		message = further.ReplaceAllString(message, "cell "+m.Sources[file].Label()+", line $1")
 	}
 	return message
 }

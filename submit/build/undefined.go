@@ -27,9 +27,9 @@ func declaredElsewhere(m *export.Module, at export.CellRef, message string) stri
 		switch {
 		case !cell.LeftOut && cell.Number <= at.Number || !gocell.Declares(cell.Source, key):
 		case cell.LeftOut:
-			return fmt.Sprintf("; cell %d declares it, but its tag leaves that cell out of the job", cell.Number)
+			return fmt.Sprintf("; cell %s declares it, but its tag leaves that cell out of the job", cell.Label())
 		default:
-			return fmt.Sprintf("; cell %d declares it, after the main cell that needs it: move that cell above the main cell", cell.Number)
+			return fmt.Sprintf("; cell %s declares it, after the main cell that needs it: move that cell above the main cell", cell.Label())
 		}
 	}
 	return ""
@@ -37,18 +37,18 @@ func declaredElsewhere(m *export.Module, at export.CellRef, message string) stri
 
 // removedBelow says which cell removes a declaration, if none below it declares the name again.
 func removedBelow(cells []export.CellSource, key string) (removed string) {
-	declaring := 0
+	declaring := ""
 	for _, cell := range cells {
 		if cell.LeftOut {
 			continue
 		}
-		if call, ok := gocell.Forgetting(cell.Source, key); ok && declaring > 0 {
+		if call, ok := gocell.Forgetting(cell.Source, key); ok && declaring != "" {
 			line := strings.TrimSpace(call.Name() + " " + call.Rest())
-			removed = fmt.Sprintf("; cell %d declares it, but cell %d, line %d removes it: %s; a job runs the cells from top to bottom: delete that line, or move it above cell %d",
-				declaring, cell.Number, call.Line, line, declaring)
+			removed = fmt.Sprintf("; cell %s declares it, but cell %s, line %d removes it: %s; a job runs the cells from top to bottom: delete that line, or move it above cell %s",
+				declaring, cell.Label(), call.Line, line, declaring)
 		}
 		if gocell.Declares(cell.Source, key) {
-			declaring, removed = cell.Number, ""
+			declaring, removed = cell.Label(), ""
 		}
 	}
 	return removed

@@ -125,9 +125,9 @@ func first(nb *nbformat.Notebook, plan Plan, before int) (cells []*nbformat.Cell
 // name returns a cell's name for messages.
 func name(cell *nbformat.Cell) string {
 	if cell.ID == "" {
-		return fmt.Sprintf("cell %d", cell.Number)
+		return "cell " + cell.Label()
 	}
-	return fmt.Sprintf("cell %d (id %s)", cell.Number, cell.ID)
+	return fmt.Sprintf("cell %s (id %s)", cell.Label(), cell.ID)
 }
 
 // texts returns the parameters as they were given.

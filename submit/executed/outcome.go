@@ -1,6 +1,7 @@
 package executed
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,8 +118,8 @@ func (r *Recorder) beginNext() {
 
 // describe returns the error output of a failed cell.
 func (r *Recorder) describe(c *bookCell, o Outcome) failure {
-	place := fmt.Sprintf("%s, cell %d", r.inputName(), c.cell.Number)
-	if c.cell.ID != "" {
+	place := fmt.Sprintf("%s, cell %s", r.inputName(), cmp.Or(c.notes.Alias, c.cell.Label()))
+	if c.cell.ID != "" && c.notes.Alias == "" {
 		place += fmt.Sprintf(" (id %s)", c.cell.ID)
 	}
 	f := failure{Type: "error", Name: "ExitError", Value: fmt.Sprintf("exit code %d", o.Code)}

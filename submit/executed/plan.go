@@ -50,7 +50,7 @@ func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, reuse func(*nbfor
 		if cell.Type != nbformat.Code {
 			continue
 		}
-		notes := cellNotes{LeftOut: plan.leavesOut(cell.Number), Cells: plan.names(cell.Number)}
+		notes := cellNotes{Alias: cell.Alias, LeftOut: plan.leavesOut(cell.Number), Cells: plan.names(cell.Number)}
 		if err := prepareCell(cell, notes, reuse); err != nil {
 			return fmt.Errorf("%s: %w", dir.Executed(), err)
 		}
@@ -68,6 +68,9 @@ func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, reuse func(*nbfor
 		err = nb.SetMetadata(ownKey, runNotes{Run: run.Name(), State: pending})
 	}
 	if err != nil {
+		return err
+	}
+	if err := nb.DropOrigin(); err != nil {
 		return err
 	}
 	data, err := nb.Marshal()

@@ -1,7 +1,9 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -15,6 +17,8 @@ type CellRef struct {
 	// Number is the cell's position among all cells, from 1; ID is its id, which may be empty.
 	Number int
 	ID     string
+	// Alias is the cell's label in the notebook's origin (nbformat.Origin); "" without one.
+	Alias string
 	// Heading is the nearest markdown heading above the cell, which may be empty.
 	Heading string
 }
@@ -22,18 +26,21 @@ type CellRef struct {
 // String returns the cell's name for messages: mnist.ipynb, cell 3 (id 4f2a, under "Training").
 func (r CellRef) String() string {
 	var notes []string
-	if r.ID != "" {
+	if r.ID != "" && r.Alias == "" {
 		notes = append(notes, "id "+r.ID)
 	}
 	if r.Heading != "" {
 		notes = append(notes, fmt.Sprintf("under %q", r.Heading))
 	}
-	text := fmt.Sprintf("%s, cell %d", r.Notebook, r.Number)
+	text := fmt.Sprintf("%s, cell %s", r.Notebook, r.Label())
 	if len(notes) > 0 {
 		text += " (" + strings.Join(notes, ", ") + ")"
 	}
 	return text
 }
+
+// Label returns what messages call the cell after the word "cell".
+func (r CellRef) Label() string { return cmp.Or(r.Alias, strconv.Itoa(r.Number)) }
 
 // CellError is a mistake in a cell.
 type CellError struct {

@@ -2,7 +2,6 @@ package export
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode"
@@ -31,7 +30,7 @@ func (c *cellInfo) script(place string, mayFail bool) script.Script {
 
 // describeCells finds each cell's heading and its name in //line directives.
 func describeCells(nb *nbformat.Notebook) []*cellInfo {
-	name := printable(filepath.Base(nb.Path))
+	name := printable(nb.Name())
 	heading := ""
 	infos := make([]*cellInfo, len(nb.Cells))
 	for i, cell := range nb.Cells {
@@ -42,8 +41,8 @@ func describeCells(nb *nbformat.Notebook) []*cellInfo {
 		}
 		infos[i] = &cellInfo{
 			Cell: cell,
-			ref:  CellRef{Notebook: name, Number: cell.Number, ID: cell.ID, Heading: heading},
-			file: fmt.Sprintf("%s[cell %d]", name, cell.Number),
+			ref:  CellRef{Notebook: name, Number: cell.Number, Alias: cell.Alias, ID: cell.ID, Heading: heading},
+			file: fmt.Sprintf("%s[cell %s]", name, cell.Label()),
 		}
 	}
 	return infos

@@ -39,7 +39,7 @@ func (n *namer) name(cell *cellInfo) string {
 		base = slug(cell.ref.Heading)
 	}
 	if base == "" {
-		base = fmt.Sprintf("cell-%d", cell.Number)
+		base = "cell-" + strings.Trim(cell.Label(), "[]")
 	}
 	return n.unique(base)
 }

@@ -143,7 +143,7 @@ func (e *exporter) writtenLater(pattern string) error {
 			continue
 		}
 		if name := call.Args()[len(call.Args())-1]; path.Clean(name) == pattern || name == filepath.Join(e.dir, pattern) {
-			return fmt.Errorf("%s %s: cell %d writes this file, but the job's programs are compiled before it runs: run cell %d in the kernel first", embedded.Directive, pattern, cell.Number, cell.Number)
+			return fmt.Errorf("%s %s: cell %s writes this file, but the job's programs are compiled before it runs: run cell %s in the kernel first", embedded.Directive, pattern, cell.Label(), cell.Label())
 		}
 	}
 	return nil

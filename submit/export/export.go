@@ -160,7 +160,7 @@ func (e *exporter) cell(cell *cellInfo) error {
 // newCell returns the job's cell for a main cell, with the session's current state.
 func (e *exporter) newCell(cell *cellInfo, name string) rundir.Cell {
 	made := rundir.Cell{
-		Name: name, Number: cell.Number, ID: cell.ID, Test: e.session.isTest,
+		Name: name, Number: cell.Number, Alias: cell.Alias, ID: cell.ID, Test: e.session.isTest,
 		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
 		BuildFlags: slices.Clone(e.session.goFlags), MayFail: cell.HasTag(MayFailTag), Capture: e.session.capture.File,
 	}

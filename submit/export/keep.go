@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -190,7 +189,7 @@ func (e *exporter) warnOfInitial(cell *cellInfo) {
 	}
 	for _, other := range e.skipped {
 		if slices.ContainsFunc(names, func(name string) bool { return uses(other.Source, name) }) {
-			numbers = append(numbers, strconv.Itoa(other.Number))
+			numbers = append(numbers, other.Label())
 		}
 	}
 	if len(names) == 0 {

@@ -104,7 +104,7 @@ func (p *parameters) check(notebook string) error {
 		if !slices.Contains(names, d.Name) {
 			names = append(names, d.Name)
 		}
-		if cell := fmt.Sprintf("cell %d", d.Number); !strings.Contains(cells+",", cell+",") {
+		if cell := "cell " + d.Label(); !strings.Contains(cells+",", cell+",") {
 			cells += ", " + cell
 		}
 	}

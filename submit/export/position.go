@@ -10,7 +10,7 @@ import (
 )
 
 // position matches a place in a cell in programs, logs and stack traces.
-var position = regexp.MustCompile(`([^\s/]*\.(?:ipynb|go))\[cell (\d+)\]:(\d+)`)
+var position = regexp.MustCompile(`([^\s/]*\.(?:ipynb|go))\[cell (\d+|\[\d+\])\]:(\d+)`)
 
 // Positions returns the positions in cells that a string contains, such as mnist.ipynb[cell 3]:12.
 func Positions(text string) []string { return position.FindAllString(text, -1) }
@@ -22,10 +22,9 @@ func DescribePosition(nb *nbformat.Notebook, at string) string {
 	if m == nil {
 		return ""
 	}
-	number, _ := strconv.Atoi(m[2])
 	line, _ := strconv.Atoi(m[3])
 	for _, cell := range describeCells(nb) {
-		if cell.Number != number {
+		if cell.Label() != m[2] {
 			continue
 		}
 		ref := cell.ref

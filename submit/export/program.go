@@ -92,7 +92,7 @@ func (p program) head(imports []importLine, markdown bool) ([]byte, error) {
 	} else {
 		fmt.Fprintf(&out, generatedLine+"%s; DO NOT EDIT.\n\n", p.cell.ref.Notebook)
 	}
-	fmt.Fprintf(&out, "// Command %s is cell %d of %s.\n", p.made.Name, p.cell.Number, p.cell.ref.Notebook)
+	fmt.Fprintf(&out, "// Command %s is cell %s of %s.\n", p.made.Name, p.cell.Label(), p.cell.ref.Notebook)
 	if markdown {
 		out.WriteString(p.docComment())
 	}

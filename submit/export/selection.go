@@ -3,7 +3,6 @@ package export
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonbatch/internal/gocell"
@@ -20,7 +19,7 @@ func (p picks) direct(cell *cellInfo) bool {
 
 // names reports whether a pick is a tag, the id or the number of the cell.
 func names(pick string, cell *cellInfo) bool {
-	return cell.HasTag(pick) || pick != "" && pick == cell.ID || pick == strconv.Itoa(cell.Number)
+	return cell.HasTag(pick) || pick != "" && pick == cell.ID || pick == cell.Label()
 }
 
 // leftOut reports whether a tag leaves the cell out and no pick includes it.

@@ -94,7 +94,7 @@ func (m played) body() string {
 func (e *exporter) addShell(cell *cellInfo, sh shellCommand, picked bool) {
 	name := e.namer.unique(shellName(cell))
 	made := rundir.Cell{
-		Name: name, Number: cell.Number, ID: cell.ID, Env: sh.env, Dir: sh.dir,
+		Name: name, Number: cell.Number, Alias: cell.Alias, ID: cell.ID, Env: sh.env, Dir: sh.dir,
 		Line: sh.line, Title: sh.title, Shell: true, Once: true, MayFail: sh.mayFail,
 	}
 	e.all = append(e.all, made)
@@ -107,7 +107,7 @@ func (e *exporter) addShell(cell *cellInfo, sh shellCommand, picked bool) {
 
 // shellName returns the prefix for the names of the job's cells that run a cell's shell commands.
 // It never comes from the heading, which names the main cell.
-func shellName(cell *cellInfo) string { return fmt.Sprintf("shell-%d", cell.Number) }
+func shellName(cell *cellInfo) string { return "shell-" + strings.Trim(cell.Label(), "[]") }
 
 // titleLimit is the maximum length of a command in messages.
 const titleLimit = 60

@@ -18,7 +18,7 @@ import (
 
 // checkCommand checks a command's changes to go.mod, and refuses those that cannot work in a job.
 func (r *resolver) checkCommand(command *export.ModuleCommand, before, after *modfile.File) error {
-	where := fmt.Sprintf("cell %d, line %d", command.Number, command.Line)
+	where := fmt.Sprintf("cell %s, line %d", command.Label(), command.Line)
 	old, replaced := versions(before), replacements(before)
 	for path, version := range versions(after) {
 		if old[path] != version {
@@ -58,7 +58,7 @@ func (r *resolver) beforeSubmit(dir string) string {
 	for _, cell := range r.first.Sources {
 		writes := gocell.Parse(cell.Source).Program
 		if writes != nil && writes.Name() == gocell.WriteFile && strings.Contains(writes.Rest(), filepath.Base(dir)) {
-			return fmt.Sprintf("cell %d seems to write it: run that cell in the kernel before you submit, since programs are compiled before the job runs a cell", cell.Number)
+			return fmt.Sprintf("cell %s seems to write it: run that cell in the kernel before you submit, since programs are compiled before the job runs a cell", cell.Label())
 		}
 	}
 	return "correct the path, or create the module before you submit"

@@ -48,7 +48,7 @@ func (c Check) Text(w io.Writer) error {
 		if cell.Dir != "" {
 			what += " (in " + cell.Dir + ")"
 		}
-		rows = append(rows, []string{cell.Name, fmt.Sprint(cell.Number), where, what})
+		rows = append(rows, []string{cell.Name, cell.Label(), where, what})
 	}
 	if err := table(w, fmt.Sprintf("a job of %s runs %s", c.Notebook, plural.Of(len(c.Cells), "cell")), rows); err != nil {
 		return err

@@ -181,8 +181,8 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 // warnUndistributed warns about programs in which every rank does all of the work.
 func (rs *Runs) warnUndistributed(m *export.Module, ranks int) {
 	for _, cell := range m.Undistributed() {
-		rs.Warn("%s, cell %d: uses GoMLX without package gonbatch/distributed, so each of the %d ranks computes everything by itself; "+
-			"train with package trainer or distributed, or run it once: tag the cell %s", m.Notebook, cell.Number, ranks, export.OnceTags[0])
+		rs.Warn("%s, cell %s: uses GoMLX without package gonbatch/distributed, so each of the %d ranks computes everything by itself; "+
+			"train with package trainer or distributed, or run it once: tag the cell %s", m.Notebook, cell.Label(), ranks, export.OnceTags[0])
 	}
 }
 

@@ -51,9 +51,9 @@ func CheckArgs(shell submit.Shell, m *export.Module, spec submit.JobSpec) error 
 		switch {
 		case problem == "":
 		case sure:
-			return submit.Usagef("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
+			return submit.Usagef("%s, cell %s (%s): %s", m.Notebook, cell.Label(), cell.Name, problem)
 		default:
-			shell.Warn("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
+			shell.Warn("%s, cell %s (%s): %s", m.Notebook, cell.Label(), cell.Name, problem)
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -94,7 +93,7 @@ func fromCell(word string, nb *nbformat.Notebook, m *export.Module) (int, error)
 		}
 	}
 	for _, cell := range nb.Cells {
-		if cell.ID == word || cell.HasTag(word) || strconv.Itoa(cell.Number) == word {
+		if cell.ID == word || cell.HasTag(word) || cell.Label() == word {
 			return cell.Number, nil
 		}
 	}
