@@ -61,10 +61,8 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		return fmt.Errorf("%s=%d, but this process has %d %s devices: set it to that number or less, or to all", rundir.EnvDevices, devices, backend.NumDevices(), platform)
 	}
 	w.backend, w.devices, w.gpu = backend, devices, facts.Describe("/", devices)
-	if devices > 1 {
-		w.mesh, err = meshOf(devices)
-	}
-	return err
+	w.flexible = platform == plugin.CPU && c.Getenv(rundir.EnvDevices) == "all"
+	return w.setMesh()
 }
 
 // openBackend creates XLA's client, or takes that of a closed world. If XLA connects the ranks, it

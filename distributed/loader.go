@@ -67,6 +67,10 @@ type Loader interface {
 // devices. If the dataset is a data.Epochs, each iteration yields the examples of its epoch.
 func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	o.BatchSize = w.forecaster.batchSize(o.BatchSize)
+	if err := w.FitDevices(o.BatchSize); err != nil {
+		return nil, err
+	}
+	w.busy = true
 	if s, ok := ds.(*data.Streamed); ok {
 		return w.streamLoader(s, o)
 	}

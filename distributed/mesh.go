@@ -41,8 +41,9 @@ func newMesh(devices int) (*mesh, error) {
 	return &mesh{split, distributed.NewReplicatedShardingSpec(row)}, nil
 }
 
-// assignment lists the devices.
+// assignment lists the devices. Their number stays from now on.
 func (w *World) assignment() []compute.DeviceNum {
+	w.busy = true
 	all := make([]compute.DeviceNum, w.devices)
 	for i := range all {
 		all[i] = compute.DeviceNum(i)

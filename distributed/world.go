@@ -29,6 +29,8 @@ type World struct {
 	cpus        cpus
 	platform    string
 	devices     int
+	flexible    bool                 // Fewer devices will do: see FitDevices.
+	busy        bool                 // The devices are in use, so their number stays.
 	openedWith  string               // What decides whether another world can use the same backend.
 	mesh        *mesh                // Nil if there is one device.
 	gpu         string               // Describes this rank's GPUs; empty if it has none.

@@ -97,7 +97,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	if err := task.check(); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
-	if err := errors.Join(checkWorld(config, world, env), world.CheckMetrics(task.metrics)); err != nil {
+	if err := errors.Join(world.FitDevices(config.BatchSize), checkWorld(config, world, env), world.CheckMetrics(task.metrics)); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	if config.Name == "" {
