@@ -17,8 +17,8 @@ type Shell struct {
 	Out, Err    io.Writer
 	Environ     []string
 	CommandLine []string
-	// Self is the submit command, by which it runs parts of itself in other folders; "" if this is
-	// another program.
+	// Self is the submit command, which runs parts of itself in other folders and in jobs; "" if
+	// its path is unknown.
 	Self   string
 	Now    func() time.Time
 	Runner Runner

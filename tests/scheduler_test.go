@@ -16,8 +16,11 @@ func TestSLURMContract(t *testing.T) {
 	t.Parallel()
 	// A rank on n1 that fails at once does so before SLURM has started the one on n2.
 	c := cluster.Start(t, cluster.Nodes(2), cluster.Prolog("#!/bin/bash\n[ \"$SLURMD_NODENAME\" = n1 ] || sleep 1"))
-	schedulertest.Run(t, slices.Concat(os.Environ(), c.Env()), func(t *testing.T, shell submit.Shell) schedulertest.Fixture {
-		shell.Runner = submit.ExecRunner{Env: submit.CleanEnviron(shell.Environ)}
+	command, err := submitBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schedulertest.Run(t, command, slices.Concat(os.Environ(), c.Env()), func(t *testing.T, shell submit.Shell) schedulertest.Fixture {
 		return schedulertest.Fixture{Scheduler: slurm.New(shell), Root: t.TempDir(), Spec: submit.JobSpec{Nodes: 2, TasksPerNode: 1, MPI: "none"}}
 	})
 }

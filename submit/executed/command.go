@@ -1,7 +1,6 @@
 package executed
 
 import (
-	"os"
 	"strconv"
 
 	"gonbatch/internal/rundir"
@@ -28,8 +27,8 @@ func Command(shell submit.Shell, args []string) error {
 		return serve(shell, rundir.At(args[0]), args[1])
 	case verb == "attach":
 		var spare []string
-		if self, err := os.Executable(); err == nil {
-			spare = []string{self, Name, "spare"}
+		if shell.Self != "" {
+			spare = []string{shell.Self, Name, "spare"}
 		}
 		return attach(shell.Getenv(rundir.EnvRecorder), args, shell.Environ, spare)
 	case verb == "spare" && len(args) == 0:

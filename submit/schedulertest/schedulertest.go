@@ -3,6 +3,7 @@ package schedulertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,17 +28,20 @@ type Fixture struct {
 }
 
 // Run tests a scheduler. Each test gets a new fixture, whose scheduler must use the given shell.
-// environ is the environment of the programs.
-func Run(t *testing.T, environ []string, newFixture func(t *testing.T, shell submit.Shell) Fixture) {
+// self is the path of the submit command, and environ the environment of the programs.
+func Run(t *testing.T, self string, environ []string, newFixture func(t *testing.T, shell submit.Shell) Fixture) {
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T, *job)
 	}{
-		{"ends well", endsWell}, {"fails", fails}, {"is cancelled", isCancelled}, {"is resumed", isResumed}, {"restarts", restarts}, {"a bug", aBug},
+		{"ends well", endsWell}, {"fails", fails}, {"is cancelled", isCancelled}, {"is resumed", isResumed}, {"restarts", restarts}, {"a bug", aBug}, {"is followed", isFollowed}, {"submits a notebook", submitsANotebook},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			j := &job{t: t, out: &buffer{}, err: &buffer{}}
-			shell := submit.Shell{Out: j.out, Err: j.err, Environ: environ, Now: time.Now, CommandLine: []string{"submit"}}
+			shell := submit.Shell{
+				Out: j.out, Err: j.err, Environ: environ, Now: time.Now, CommandLine: []string{"submit"}, Self: self,
+				Runner: submit.ExecRunner{Env: submit.CleanEnviron(environ)},
+			}
 			j.fixture = newFixture(t, shell)
 			j.runs = &run.Runs{Shell: shell, Root: j.fixture.Root, Schedulers: []submit.Scheduler{j.fixture.Scheduler}}
 			tc.test(t, j)
@@ -157,6 +161,78 @@ func aBug(t *testing.T, j *job) {
 	j.wants("failed", func(r report.Run) bool { return r.Restarts == 1 })
 }
 
+// isFollowed: the log of any rank can be followed while it grows, up to the end of the run, and be
+// read afterwards. The end is also that of the command that follows.
+func isFollowed(t *testing.T, j *job) {
+	j.stage("talks", `echo "begin $rank"; touch begun-$rank; until [ -e go ]; do sleep 0.05; done; echo "end $rank"; [ $rank = 0 ] || exit 3`)
+	ended := make(chan error, 1)
+	go func() { ended <- j.start() }()
+	j.waitFor("begun-0")
+	j.waitFor("begun-1")
+	followed := map[int]chan error{0: make(chan error, 1), 1: make(chan error, 1)}
+	logs := map[int]*buffer{0: {}, 1: {}}
+	for rank := range followed {
+		go func() { followed[rank] <- j.logs(logs[rank], run.LogRequest{Rank: rank, Follow: true}) }()
+		j.waitUntil(fmt.Sprintf("rank %d's log is shown", rank), func() bool { return strings.Contains(logs[rank].String(), fmt.Sprintf("begin %d\n", rank)) })
+	}
+	if err := os.WriteFile(filepath.Join(j.workDir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("it did not fail")
+	}
+	for rank := range followed {
+		if err := <-followed[rank]; !errors.As(err, new(*submit.JobError)) {
+			t.Errorf("following rank %d: error %v", rank, err)
+		}
+		want := fmt.Sprintf("begin %d\nend %d\n", rank, rank)
+		var again buffer
+		if err := j.logs(&again, run.LogRequest{Rank: rank}); err != nil {
+			t.Errorf("log of rank %d after the end: %v", rank, err)
+		}
+		for _, got := range []string{logs[rank].String(), again.String()} {
+			if noise.ReplaceAllString(got, "") != want {
+				t.Errorf("log of rank %d: %q, want %q", rank, got, want)
+			}
+		}
+	}
+	if err := j.logs(&buffer{}, run.LogRequest{Rank: 2}); !errors.As(err, new(submit.UsageError)) {
+		t.Errorf("log of rank 2: error %v", err)
+	}
+}
+
+const notebook = `{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
+	{"id": "a", "cell_type": "code", "metadata": {}, "outputs": [], "execution_count": null, "source": "var word = \"hello\""},
+	{"id": "b", "cell_type": "code", "metadata": {}, "outputs": [], "execution_count": null, "source": "%%\nfmt.Println(word, os.Args[1:])"},
+	{"id": "c", "cell_type": "code", "metadata": {}, "outputs": [], "execution_count": null, "source": "!echo once"}]}`
+
+// submitsANotebook: a notebook becomes a run with all files in it, whose programs run on each rank
+// and whose shell commands run once.
+func submitsANotebook(t *testing.T, j *job) {
+	file := filepath.Join(t.TempDir(), "note.ipynb")
+	if err := os.WriteFile(file, []byte(notebook), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec := j.fixture.Spec
+	spec.Args = []string{"x", "1"}
+	if err := j.runs.Submit(context.WithoutCancel(t.Context()), run.Request{Path: file, Job: spec, Scheduler: j.fixture.Scheduler, Manner: run.Manner{Follow: true}}); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(j.fixture.Root, "note-*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("runs %q, %v", found, err)
+	}
+	j.dir = rundir.At(found[0])
+	for rank, want := range []string{"hello [x 1]\nonce\n", "hello [x 1]\n"} {
+		if got := j.read(j.dir.RankLog(rank)); got != want {
+			t.Errorf("log of rank %d: %q, want %q", rank, got, want)
+		}
+	}
+	j.wants("completed", func(r report.Run) bool {
+		return r.Ended && r.Cells == report.Cells{All: 2, Finished: 2}
+	})
+}
+
 // job is a run whose programs are shell scripts.
 type job struct {
 	t        *testing.T
@@ -228,12 +304,28 @@ func (j *job) wants(state string, holds func(report.Run) bool) {
 // waitFor waits for a file in the job's folder.
 func (j *job) waitFor(name string) {
 	j.t.Helper()
+	j.waitUntil("there is a file "+name, func() bool {
+		_, err := os.Stat(filepath.Join(j.workDir, name))
+		return err == nil
+	})
+}
+
+// waitUntil waits until something holds, which what describes.
+func (j *job) waitUntil(what string, holds func() bool) {
+	j.t.Helper()
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(j.workDir, name)); err == nil {
+		if holds() {
 			return
 		}
 	}
-	j.t.Fatalf("no file %s", name)
+	j.t.Fatalf("waited %v until %s", limit, what)
+}
+
+// logs prints a log of the run to out.
+func (j *job) logs(out *buffer, req run.LogRequest) error {
+	runs := *j.runs
+	runs.Out = out
+	return runs.Log(context.WithoutCancel(j.t.Context()), j.find(), req)
 }
 
 // noise matches lines that a launcher adds to a log.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"gonbatch/internal/nbformat"
@@ -38,10 +37,13 @@ func (p Prepared) fill(shell submit.Shell, draft *rundir.Draft) error {
 	if err := p.Module.Write(draft.Dir.Sources()); err != nil {
 		return err
 	}
-	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stageRecorder, p.stagePlugin, p.stageOneDNN, p.stageKept} {
+	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stagePlugin, p.stageOneDNN, p.stageKept} {
 		if err := fill(draft.Dir); err != nil {
 			return err
 		}
+	}
+	if err := p.stageRecorder(shell, draft.Dir); err != nil {
+		return err
 	}
 	if err := p.stageNotebook(draft); err != nil {
 		return err
@@ -88,13 +90,12 @@ func (p Prepared) stagePrograms(dir rundir.Dir) error {
 	return nil
 }
 
-// stageRecorder puts the program that writes executed.ipynb into the run directory.
-func (p Prepared) stageRecorder(dir rundir.Dir) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
+// stageRecorder puts the submit command, which writes executed.ipynb, into the run directory.
+func (p Prepared) stageRecorder(shell submit.Shell, dir rundir.Dir) error {
+	if shell.Self == "" {
+		return errors.New("the path of the submit command is unknown: is /proc mounted?")
 	}
-	return p.store(dir.Root()).Link(self, dir.Submit())
+	return p.store(dir.Root()).Link(shell.Self, dir.Submit())
 }
 
 // stageNotebook writes executed.ipynb in its state before the run.
