@@ -20,8 +20,8 @@ func (w *World) FitDevices(batchSize int) error {
 		w.devices /= 2 // chooseDevices took a power of two.
 	}
 	low := batchSize / all * all
-	w.sayOnce(fmt.Sprintf("a batch of %d can't be divided evenly over %d devices: using %s (batches of %d would use all)",
-		batchSize, all, plural.Of(w.devices, "device"), max(low, all)))
+	w.sayOnce(fmt.Sprintf("a batch of %d can't be divided evenly over %s: using %s (batches of %d would use all)",
+		batchSize, plural.Of(all, "device"), plural.Of(w.devices, "device"), max(low, all)))
 	return w.setMesh()
 }
 

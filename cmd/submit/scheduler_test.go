@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -97,6 +98,10 @@ func TestThirdScheduler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	self, err := exec.LookPath("submit") // as testscript.Main installs it
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
 	notebook := `{"cells":[{"cell_type":"code","id":"a","metadata":{"tags":["train"]},"execution_count":null,"outputs":[],"source":"%%\nprintln(\"hello\")"}],
 "metadata":{"kernelspec":{"name":"gonb","language":"go","display_name":"Go"}},"nbformat":4,"nbformat_minor":5}`
@@ -107,6 +112,7 @@ func TestThirdScheduler(t *testing.T) {
 		t.Helper()
 		var out, said strings.Builder
 		a := newApp()
+		a.Self = self
 		a.Out, a.Err, a.Environ = &out, &said, append(a.Environ, "GONBATCH_SOURCE="+checkout)
 		if got := execute(t.Context(), a, words); got != code || !strings.Contains(out.String()+said.String(), want) {
 			t.Errorf("submit %q: exit code %d, want %d and %q\n%s%s", words, got, code, want, &out, &said)
