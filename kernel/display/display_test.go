@@ -180,7 +180,10 @@ func ExampleOf() {
 func ExampleResult() {
 	// Without a kernel the value is printed.
 	Result(6*7, error(nil))
-	// Output: 42
+	Result(image.NewGray(image.Rect(0, 0, 60, 60))) // Not its pixels.
+	// Output:
+	// 42
+	// *image.Gray (60,60)
 }
 
 // TestBundleIsJSON: every result of Of can be encoded as JSON.

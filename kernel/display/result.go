@@ -17,20 +17,20 @@ const ResultFile = "result.json"
 
 // Result shows values as the result of the cell. A later call replaces an earlier one. Several
 // values are the results of a call: nil values, and a last one that is a nil error, are left out.
-// In a program without a kernel, Result prints a line, so that a job's log has the value.
+// In a program without a kernel, Result prints the value's text, so that a job's log has it.
 func Result(values ...any) {
 	values = worthShowing(values)
 	if len(values) == 0 {
 		return
 	}
-	dir := os.Getenv(rundir.EnvCellDir)
-	if dir == "" {
-		_, _ = fmt.Fprintln(os.Stdout, textOf(values)) // the job's log
-		return
-	}
 	bundle := Bundle{Text: textOf(values)}
 	if len(values) == 1 {
 		bundle = Of(values[0])
+	}
+	dir := os.Getenv(rundir.EnvCellDir)
+	if dir == "" {
+		_, _ = fmt.Fprintln(os.Stdout, bundle[Text]) // the job's log
+		return
 	}
 	if err := write(filepath.Join(dir, ResultFile), bundle); err != nil {
 		fmt.Fprintln(os.Stderr, "the cell's result cannot be shown:", err)
