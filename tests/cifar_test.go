@@ -16,7 +16,7 @@ import (
 )
 
 // cifarArguments are for a small network and few batches.
-var cifarArguments = []string{"-channels", "4", "-max_epochs", "3", "-batch_size", "16", "-lr", "0.05", "-log_every", "3", "-trial", "3"}
+var cifarArguments = []string{"-channels", "8", "-max_epochs", "3", "-batch_size", "16", "-lr", "0.02", "-log_every", "3", "-trial", "3"}
 
 // TestCIFAR trains the notebook on one rank and on two.
 func TestCIFAR(t *testing.T) {
@@ -107,8 +107,8 @@ func drawPhoto(class int, random *rand.Rand) []byte {
 // guessing, and rank 0 alone prints and draws.
 func checkCIFAR(t *testing.T, u user, out string) {
 	t.Helper()
-	if got := accuracy(t, out); got < 0.3 {
-		t.Errorf("test accuracy %.4f, want at least 0.3; guessing has 0.1:\n%s", got, out)
+	if got := accuracy(t, out); got < 0.5 {
+		t.Errorf("test accuracy %.4f, want at least 0.5; guessing has 0.1:\n%s", got, out)
 	}
 	checkSpeed(t, out)
 	run := u.run(t)
@@ -122,7 +122,7 @@ func checkCIFAR(t *testing.T, u user, out string) {
 			losses = append(losses, float64(loss))
 		}
 	}
-	if len(losses) < 6 || losses[len(losses)-1] > 0.8*losses[0] {
+	if len(losses) < 6 || losses[len(losses)-1] > 0.6*losses[0] {
 		t.Errorf("train/loss %v, want at least 6 values that fall", losses)
 	}
 	checkLogged(t, run, "accuracy")
