@@ -20,11 +20,18 @@ import (
 // 32. Its result is logits, [batch, classes]. In training, batch normalization uses the mean and
 // variance of the batch: see cnn.BatchNorm.
 func ResNet18(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
+	return NarrowResNet18(classes, 64)
+}
+
+// NarrowResNet18 is like ResNet18, with another number of channels than 64 in the first stage; each
+// later stage has twice as many as the one before. With half as many channels, the network has
+// about a quarter of the parameters, and computes in about a quarter of the time.
+func NarrowResNet18(classes, channels int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 	return func(scope *model.Scope, x *graph.Node) *graph.Node {
-		checkResNet(x, classes)
-		x = activation.Relu(normalizedConvolution(scope.In("first"), x, 64, 3, 1))
-		for i, channels := range []int{64, 128, 256, 512} {
-			stage := scope.In("stage_%d", i+1)
+		checkResNet(x, classes, channels)
+		x = activation.Relu(normalizedConvolution(scope.In("first"), x, channels, 3, 1))
+		for i := range 4 {
+			stage, channels := scope.In("stage_%d", i+1), channels<<i
 			for j := range 2 {
 				stride := 1
 				if i > 0 && j == 0 {
@@ -37,9 +44,12 @@ func ResNet18(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 	}
 }
 
-func checkResNet(x *graph.Node, classes int) {
+func checkResNet(x *graph.Node, classes, channels int) {
 	if classes < 1 {
 		panic(fmt.Errorf("models.ResNet18: %d classes; there must be at least 1", classes))
+	}
+	if channels < 1 {
+		panic(fmt.Errorf("models.NarrowResNet18: channels must be at least 1, got %d", channels))
 	}
 	if x.Rank() != 4 || x.Shape().Dimensions[3] != 3 || min(x.Shape().Dimensions[1], x.Shape().Dimensions[2]) < 8 {
 		panic(fmt.Errorf("models.ResNet18: x has shape %s; it must be [batch, height, width, 3], with a height and width of at least 8", x.Shape()))

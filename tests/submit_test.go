@@ -89,6 +89,15 @@ func example(t *testing.T, name string) string {
 	return filepath.Join(root, "notebooks", name)
 }
 
+// copyExample copies one of the project's notebooks to the user's folder, and returns its name.
+func (u user) copyExample(t *testing.T, name string) string {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(u.folder, name), []byte(read(t, example(t, name))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 // write writes a notebook of code cells to the user's folder and returns its name.
 func (u user) write(t *testing.T, name string, cells ...string) string {
 	t.Helper()

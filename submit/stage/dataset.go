@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"gonbatch/data/cifar10"
+	"gonbatch/data/cifar100"
 	"gonbatch/data/fashionmnist"
 	"gonbatch/data/mnist"
 	"gonbatch/submit"
@@ -17,6 +19,12 @@ type fetchDataset func(ctx context.Context, getenv func(string) string, progress
 // datasets are the datasets that a notebook uses by importing their packages. Compute nodes have no
 // network, so submit fetches them before it queues a job.
 var datasets = map[string]fetchDataset{
+	"gonbatch/data/cifar10": func(ctx context.Context, getenv func(string) string, progress io.Writer) error {
+		return cifar10.Fetch(ctx, cifar10.Dir(getenv), progress)
+	},
+	"gonbatch/data/cifar100": func(ctx context.Context, getenv func(string) string, progress io.Writer) error {
+		return cifar100.Fetch(ctx, cifar100.Dir(getenv), progress)
+	},
 	"gonbatch/data/fashionmnist": func(ctx context.Context, getenv func(string) string, progress io.Writer) error {
 		return fashionmnist.Fetch(ctx, fashionmnist.Dir(getenv), progress)
 	},

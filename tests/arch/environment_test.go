@@ -21,6 +21,8 @@ var readers = map[string]string{
 	"distributed/world.go":              "Init, which a notebook calls without a configuration",
 	"trainer/trainer.go":                "New, likewise",
 	"data/files/keep.go":                "Keep, for datasets that a notebook opens without a configuration",
+	"data/cifar10/cifar10.go":           "Load, likewise",
+	"data/cifar100/cifar100.go":         "Load, likewise",
 	"data/mnist/mnist.go":               "Load, likewise",
 	"data/fashionmnist/fashionmnist.go": "Load, likewise",
 	"kernel/display/result.go":          "Result, which the code of a cell calls",

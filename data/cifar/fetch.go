@@ -1,0 +1,79 @@
+package cifar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"gonbatch/internal/fetch"
+)
+
+// Archive is a gzipped tar archive.
+type Archive struct {
+	Name      string
+	Size      int64 // Size in bytes.
+	SHA256    string
+	Addresses []string // Addresses of folders that have it; each ends in a slash.
+}
+
+// Fetch makes sure that dir has the dataset. It uses what is there: the files, Folder with the
+// files, or the archive, which it leaves there. Otherwise it downloads the archive, and removes it
+// when it has extracted the files. It blocks. Several goroutines and processes may call it
+// concurrently: one downloads, the others wait. progress may be nil.
+func (s Set) Fetch(ctx context.Context, dir string, progress io.Writer) error {
+	if s.find(dir) != "" {
+		return nil
+	}
+	unlock, err := fetch.Lock(ctx, filepath.Join(dir, s.Package), progress)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Package, err)
+	}
+	defer unlock()
+	if s.find(dir) != "" { // Another process was faster.
+		return nil
+	}
+	if err := s.get(ctx, dir, progress); err != nil {
+		return fmt.Errorf("%s: %w", s.Package, err)
+	}
+	return nil
+}
+
+// get downloads the archive, unless it is there, and extracts the files. The caller holds dir's
+// lock.
+func (s Set) get(ctx context.Context, dir string, progress io.Writer) error {
+	path := filepath.Join(dir, s.Archive.Name)
+	if fetch.Have(path, s.Archive.Size) {
+		return s.extract(path, dir)
+	}
+	src := fetch.Source{Name: s.Archive.Name, SHA256: s.Archive.SHA256, Size: s.Archive.Size}
+	for _, address := range s.Archive.Addresses {
+		src.URLs = append(src.URLs, address+s.Archive.Name)
+	}
+	if err := fetch.File(ctx, src, path, fetch.Options{Progress: progress}); err != nil {
+		if failed, ok := errors.AsType[*fetch.Error](err); ok {
+			failed.Fix += fmt.Sprintf("; if you have its folder %s already, copy or link it to %s", s.Folder, filepath.Join(dir, s.Folder))
+		}
+		return err
+	}
+	return errors.Join(s.extract(path, dir), os.Remove(path))
+}
+
+// extract extracts the files to Folder in dir.
+func (s Set) extract(archive, dir string) error {
+	if err := os.MkdirAll(filepath.Join(dir, s.Folder), 0o755); err != nil {
+		return err
+	}
+	var members []fetch.Member
+	for _, f := range s.files() {
+		members = append(members, fetch.Member{
+			Name: s.Folder + "/" + f.Name, Dest: filepath.Join(dir, s.Folder, f.Name), Size: int64(f.Images * s.record()),
+		})
+	}
+	if err := fetch.ExtractTarGz(archive, members); err != nil {
+		return fmt.Errorf("%w; remove the archive, and it is downloaded again", err)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package cifar
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gonbatch/data"
+	"gonbatch/internal/fetch"
+)
+
+// Set is a dataset: its files, and what they have.
+type Set struct {
+	Package string // Package names the dataset in messages: "cifar10".
+	Title   string // Title is the dataset's own name: "CIFAR-10".
+	// Archive has the files, in Folder.
+	Archive Archive
+	Folder  string
+	// Train and Test are the files of the images for training, and of those for testing.
+	Train, Test []File
+	// Labels is the number of labels before the pixels of an image, a byte each. The last one is
+	// its class.
+	Labels    int
+	Classes   int
+	Mean, Std []float32 // Mean and Std of red, green and blue, from 0 to 1.
+}
+
+// File is a file of images.
+type File struct {
+	Name   string
+	Images int // Images is the number of images in the archive's file.
+}
+
+// files returns all files.
+func (s Set) files() []File { return slices.Concat(s.Train, s.Test) }
+
+// find returns the folder that has all files: Folder in dir, or dir itself. It returns "" if
+// neither does.
+func (s Set) find(dir string) string {
+	for _, folder := range []string{filepath.Join(dir, s.Folder), dir} {
+		lacks := func(f File) bool { return !fetch.Have(filepath.Join(folder, f.Name), 0) }
+		if !slices.ContainsFunc(s.files(), lacks) {
+			return folder
+		}
+	}
+	return ""
+}
+
+// Load reads the images for training and those for testing from dir, or from Folder in dir. Pixels
+// are normalized with Mean and Std. The files may have fewer images than the archive's.
+func (s Set) Load(dir string) (train, test *data.Images, err error) {
+	folder := s.find(dir)
+	if folder == "" {
+		all := s.files()
+		return nil, nil, fmt.Errorf("%s: %s lacks %s's files, %s to %s, also in %s; %s.Fetch downloads them",
+			s.Package, dir, s.Title, all[0].Name, all[len(all)-1].Name, s.Folder, s.Package)
+	}
+	if train, err = s.load(folder, s.Package+"-train", s.Train); err != nil {
+		return nil, nil, err
+	}
+	test, err = s.load(folder, s.Package+"-test", s.Test)
+	return train, test, err
+}
+
+// load reads files as one set of images.
+func (s Set) load(folder, name string, files []File) (*data.Images, error) {
+	c := data.ImagesConfig{Name: name, Height: Side, Width: Side, Channels: channels, Classes: s.Classes, Mean: s.Mean, Std: s.Std}
+	for _, f := range files {
+		path := filepath.Join(folder, f.Name)
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Package, err)
+		}
+		if c.Pixels, c.Labels, err = s.parse(content, c.Pixels, c.Labels); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", s.Package, path, err)
+		}
+	}
+	images, err := data.NewImages(c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", s.Package, folder, err)
+	}
+	return images, nil
+}
