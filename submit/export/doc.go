@@ -35,7 +35,7 @@
 // Options.Parameters replaces their values; the new ones must fit their Go types. The cell that
 // papermill adds, tagged injected-parameters, counts too.
 //
-// # nbcell.Positions
+// # Positions
 //
 // The programs have //line directives, so compile errors and panics name the notebook, the cell and
 // the line: "mnist.ipynb[cell 3]:12" is line 12 of the third cell, counted as Jupyter counts.
