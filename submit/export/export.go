@@ -23,8 +23,8 @@ import (
 	"gonbatch/submit/export/program"
 )
 
-// DefaultModulePath is the exported module's path if Options has none.
-const DefaultModulePath = "notebook"
+// defaultModulePath is the exported module's path if Options has none.
+const defaultModulePath = "notebook"
 
 // Options configure an export.
 type Options struct {
@@ -101,7 +101,7 @@ type exporter struct {
 // newExporter prepares an export: it reads go.mod and describes the cells.
 func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	if opt.ModulePath == "" {
-		opt.ModulePath = DefaultModulePath
+		opt.ModulePath = defaultModulePath
 	}
 	if opt.ModuleCache == "" {
 		opt.ModuleCache = filepath.Join(filepath.SplitList(build.Default.GOPATH + string(filepath.ListSeparator))[0], "pkg", "mod")
