@@ -37,8 +37,8 @@ var handlers = map[string]func(*session, played) error{
 	"%capture":           (*session).captureOutput,
 	gocell.Flags:         (*session).setFlags,
 	gocell.Reset:         (*session).reset,
-	"%rm":                (*session).forget,
-	"%remove":            (*session).forget,
+	gocell.RemoveShort:   (*session).forget,
+	gocell.Remove:        (*session).forget,
 	gocell.Keep:          (*session).keep,
 	gocell.Result:        (*session).result,
 	gocell.AllowFail:     func(*session, played) error { return nil }, // It also applies to the commands above it.
