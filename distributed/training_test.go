@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"bytes"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -138,13 +139,12 @@ func run(t *testing.T, launcher ranktest.Launcher, n int, env ...string) (outcom
 	if err != nil {
 		t.Fatalf("%d ranks: %v\n%s", n, err, out)
 	}
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	defer f.Close() //nolint:errcheck // only read
 	var o outcome
-	if err := gob.NewDecoder(f).Decode(&o); err != nil {
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&o); err != nil {
 		t.Fatal(err)
 	}
 	return o, out

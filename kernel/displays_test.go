@@ -96,8 +96,10 @@ func unblock(t *testing.T, path string, opened <-chan bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pipe.Close() //nolint:errcheck // the test is over
 	<-opened
+	if err := pipe.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func sendDisplays(t *testing.T, path string, n int) {
@@ -109,12 +111,14 @@ func sendDisplays(t *testing.T, path string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pipe.Close() //nolint:errcheck // the test is over
 	encoder := gob.NewEncoder(pipe)
 	for range n {
 		if err := encoder.Encode(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextHTML: "<b>shown</b>"}}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := pipe.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -27,11 +27,11 @@ func startGuard(opts Options, s *session) (stop func(), err error) {
 	cmd := exec.Command(opts.Submit, "kernel", "guard", "--session", s.dir)
 	cmd.Env, cmd.Stdin, cmd.SysProcAttr = opts.Environ, r, &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		w.Close() //nolint:errcheck // nothing was written to it
+		_ = w.Close() // Nothing was written to it.
 		return nil, fmt.Errorf("start the kernel's guard: %w", err)
 	}
 	return func() {
-		w.Close()      //nolint:errcheck // its end is the message
+		_ = w.Close()  // Its end is the message.
 		_ = cmd.Wait() // If the guard could not end something, the kernel already has.
 	}, nil
 }

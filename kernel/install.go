@@ -17,8 +17,8 @@ import (
 // notebook's metadata.
 const Name = "gonbatch"
 
-// DisplayName is what Jupyter's launcher shows.
-const DisplayName = "Go (gonbatch)"
+// displayName is what Jupyter's launcher shows.
+const displayName = "Go (gonbatch)"
 
 // InstallOptions say where and how Install writes the kernelspec. The zero value installs for the
 // current user.
@@ -39,8 +39,8 @@ type InstallOptions struct {
 	Getenv func(string) string
 }
 
-// BinDir is the subfolder of the kernelspec's folder with the programs that InstallTools installs.
-const BinDir = "bin"
+// binDir is the subfolder of the kernelspec's folder with the programs that InstallTools installs.
+const binDir = "bin"
 
 //go:embed logo
 var logos embed.FS
@@ -106,7 +106,7 @@ func newSpec(program string, env map[string]string) spec {
 	}
 	return spec{
 		Argv:          []string{program, "kernel", "run", "--connection-file", "{connection_file}"},
-		DisplayName:   DisplayName,
+		DisplayName:   displayName,
 		Language:      "go",
 		InterruptMode: "message",
 		Env:           env,

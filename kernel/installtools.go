@@ -34,7 +34,7 @@ func installTools(ctx context.Context, opts toolOptions) (map[string]string, err
 	if err != nil {
 		return nil, err
 	}
-	bin := filepath.Join(opts.Dir, BinDir)
+	bin := filepath.Join(opts.Dir, binDir)
 	search := append(filepath.SplitList(environment(opts.Environ).get("PATH")), installDirs(goCommand, opts.SourceDir)...)
 	for _, pin := range pins {
 		fmt.Fprintf(opts.Progress, "%s %s\n", pin.Name, pin.Version)

@@ -1,7 +1,7 @@
 package submit
 
-// Plugins returns the folder of the XLA plugin.
-func (s JobSpec) Plugins() string {
+// plugins returns the folder of the XLA plugin.
+func (s JobSpec) plugins() string {
 	if s.PluginDir != "" {
 		return s.PluginDir
 	}

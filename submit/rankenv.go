@@ -10,7 +10,7 @@ import (
 // devices is the default for a spec that doesn't set them.
 func (s JobSpec) RankEnv(devices string) rundir.Env {
 	return rundir.Env{
-		Dir: s.RunDir, Devices: cmp.Or(s.Devices, devices), Platform: s.Platform, PluginDir: s.Plugins(), MPILibrary: s.MPILibrary,
+		Dir: s.RunDir, Devices: cmp.Or(s.Devices, devices), Platform: s.Platform, PluginDir: s.plugins(), MPILibrary: s.MPILibrary,
 		OneDNN: s.oneDNN(), Data: s.DataDir, RequeueCode: rundir.RequeueCode,
 	}
 }

@@ -19,9 +19,9 @@ type Runner interface {
 	Run(ctx context.Context, name string, args ...string) (stdout []byte, err error)
 }
 
-// CommandTimeout is how long ExecRunner waits for a command if its Timeout is zero. SLURM's
+// commandTimeout is how long ExecRunner waits for a command if its Timeout is zero. SLURM's
 // commands try for minutes when the controller is down.
-const CommandTimeout = 30 * time.Second
+const commandTimeout = 30 * time.Second
 
 // ExecRunner runs commands found on PATH.
 type ExecRunner struct {
@@ -65,7 +65,7 @@ func (e *CommandError) Unwrap() error { return e.Err }
 func (r ExecRunner) Run(ctx context.Context, name string, args ...string) ([]byte, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, cmp.Or(r.Timeout, CommandTimeout))
+		ctx, cancel = context.WithTimeout(ctx, cmp.Or(r.Timeout, commandTimeout))
 		defer cancel()
 	}
 	cmd := exec.CommandContext(ctx, name, args...)

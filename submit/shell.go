@@ -24,8 +24,8 @@ type Shell struct {
 	Runner Runner
 }
 
-// Lookup returns the value of an environment variable, and reports whether it is set.
-func (s Shell) Lookup(name string) (string, bool) {
+// lookup returns the value of an environment variable, and reports whether it is set.
+func (s Shell) lookup(name string) (string, bool) {
 	for _, variable := range s.Environ {
 		if value, ok := strings.CutPrefix(variable, name+"="); ok {
 			return value, true
@@ -36,7 +36,7 @@ func (s Shell) Lookup(name string) (string, bool) {
 
 // Getenv returns the value of an environment variable; "" if it is not set.
 func (s Shell) Getenv(name string) string {
-	value, _ := s.Lookup(name)
+	value, _ := s.lookup(name)
 	return value
 }
 
@@ -56,7 +56,7 @@ func (s Shell) WarnUnlessForbidden(err error) {
 // CheckSecrets refuses a job whose secrets are not in the shell's environment.
 func (s Shell) CheckSecrets(spec JobSpec) error {
 	for _, name := range spec.Secrets {
-		if _, isSet := s.Lookup(name); !isSet {
+		if _, isSet := s.lookup(name); !isSet {
 			return Usagef("--secret %s: your shell exports no variable of that name; export %s=... first", name, name)
 		}
 	}

@@ -2,8 +2,6 @@ package tests
 
 import (
 	"fmt"
-	"image/png"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,15 +46,7 @@ func TestGAN(t *testing.T) {
 // would be if the generator ignored its noise.
 func checkSamples(t *testing.T, path string) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close() //nolint:errcheck // only read
-	grid, err := png.Decode(f)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	grid := readPNG(t, path)
 	if got := grid.Bounds().Size(); got.X != 8*29-1 || got.Y != 8*29-1 {
 		t.Fatalf("%s: %v pixels, want 8 x 8 images of 28 x 28 and lines between them", path, got)
 	}

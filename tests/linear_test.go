@@ -3,9 +3,7 @@ package tests
 import (
 	"image"
 	"image/color"
-	"image/png"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -98,15 +96,7 @@ func checkWeights(t *testing.T, out string) {
 // nothing in the corners where the two would be far apart.
 func checkPlot(t *testing.T, path string) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close() //nolint:errcheck // only read
-	picture, err := png.Decode(f)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	picture := readPNG(t, path)
 	size := picture.Bounds().Size()
 	part := func(x0, y0, x1, y1 float64) image.Rectangle {
 		return image.Rect(int(x0*float64(size.X)), int(y0*float64(size.Y)), int(x1*float64(size.X)), int(y1*float64(size.Y)))

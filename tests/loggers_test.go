@@ -183,7 +183,7 @@ func mlflowLoss(t *testing.T, uri, run string) map[int64]float64 {
 	t.Helper()
 	resp, err := http.Get(uri + "/api/2.0/mlflow/metrics/get-history?metric_key=loss&run_id=" + run)
 	ok(t, err)
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close()
 	var history struct {
 		Metrics []struct {
 			Step  json.Number
@@ -291,7 +291,7 @@ func awaitServer(t *testing.T, address, log string) {
 		if err != nil {
 			continue
 		}
-		resp.Body.Close() //nolint:errcheck // only read
+		ok(t, resp.Body.Close())
 		if resp.StatusCode == http.StatusOK {
 			return
 		}

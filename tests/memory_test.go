@@ -2,11 +2,9 @@ package tests
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"encoding/base64"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gonbatch/submit/store"
 )
 
 // outputsMB is the size of the outputs in the big notebook: go test ./tests -run BigNotebook -args
@@ -116,14 +116,7 @@ func (u user) peakMemory(t *testing.T, args ...string) (peak int) {
 
 func hashOf(t *testing.T, path string) string {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close() //nolint:errcheck // only read
-	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%x", sum.Sum(nil))
+	hash, err := store.HashFile(path)
+	ok(t, err)
+	return hash
 }

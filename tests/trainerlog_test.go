@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -251,12 +252,16 @@ func mlflowRunID(t *testing.T, run string) string {
 
 func pngSize(t *testing.T, path string) image.Point {
 	t.Helper()
-	f, err := os.Open(path)
+	return readPNG(t, path).Bounds().Size()
+}
+
+func readPNG(t *testing.T, path string) image.Image {
+	t.Helper()
+	data, err := os.ReadFile(path)
 	ok(t, err)
-	defer f.Close() //nolint:errcheck // only read
-	img, err := png.Decode(f)
+	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	return img.Bounds().Size()
+	return img
 }

@@ -121,12 +121,11 @@ func writeGob(t *testing.T, path string, value any) {
 
 func readGob(t *testing.T, path string, value any) {
 	t.Helper()
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // only read
-	if err := gob.NewDecoder(f).Decode(value); err != nil {
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(value); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"log"
 	"os"
 	"time"
@@ -32,12 +33,12 @@ func main() {
 	}
 }
 
-func run(start time.Time) error {
+func run(start time.Time) (err error) {
 	world, err := distributed.Init()
 	if err != nil {
 		return err
 	}
-	defer world.Close() //nolint:errcheck // measured; the process ends
+	defer func() { err = errors.Join(err, world.Close()) }()
 	adam := world.Optimizer(optimizer.Adam().LearningRate(1e-3).Done())
 	trainer := train.NewTrainer(world.Backend(), model.NewStore(), models.MNIST, loss.SparseCategoricalCrossEntropyLogits, adam, nil, nil)
 	metrics, err := trainer.TrainStep(train.Batch{

@@ -9,6 +9,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -48,12 +49,12 @@ func main() {
 	}
 }
 
-func run(o options) error {
+func run(o options) (err error) {
 	world, err := distributed.Init()
 	if err != nil {
 		return err
 	}
-	defer world.Close() //nolint:errcheck // measured; the process ends
+	defer func() { err = errors.Join(err, world.Close()) }()
 	workers := o.workers
 	if workers == 0 {
 		workers = -1

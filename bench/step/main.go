@@ -17,6 +17,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -51,7 +52,7 @@ func main() {
 	}
 }
 
-func run(o options) error {
+func run(o options) (err error) {
 	task, err := newTask(o.model)
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	defer world.Close() //nolint:errcheck // measured; the process ends
+	defer func() { err = errors.Join(err, world.Close()) }()
 	trainer := train.NewTrainer(world.Backend(), model.NewStore(), task.network, loss.SparseCategoricalCrossEntropyLogits, world.Optimizer(task.optimizer), nil, nil)
 	data := randomInputs(o.batch, task.size, uint64(world.Rank()))
 	var c clock

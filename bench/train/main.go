@@ -18,6 +18,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"iter"
@@ -55,7 +56,7 @@ func main() {
 	}
 }
 
-func run(o options) error {
+func run(o options) (err error) {
 	dir, err := os.MkdirTemp(o.dir, "bench-train-")
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	defer world.Close() //nolint:errcheck // measured; the process ends
+	defer func() { err = errors.Join(err, world.Close()) }()
 	clock := &clock{first: o.warmUp, last: o.warmUp + o.steps}
 	switch o.loop {
 	case "bare":

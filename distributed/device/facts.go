@@ -65,7 +65,7 @@ func Look(root string, lookup func(string) (string, bool)) Facts {
 			f.Closed++
 			continue
 		}
-		file.Close() //nolint:errcheck // opened only to check access
+		_ = file.Close() // It was opened only to check access.
 		f.GPUs = append(f.GPUs, number)
 	}
 	slices.Sort(f.GPUs)

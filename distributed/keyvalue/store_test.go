@@ -7,14 +7,13 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"gonbatch/distributed/network"
+	"gonbatch/distributed/ranktest"
 )
 
 // long is far longer than anything takes on a busy machine.
@@ -319,33 +318,14 @@ func TestNoFilesLeft(t *testing.T) {
 	if err := s.Put("key", []byte("value")); err != nil {
 		t.Fatal(err)
 	}
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	few := limit
-	few.Cur = 64
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) //nolint:errcheck // reset to its old value
-	var files []*os.File
-	for {
-		f, err := os.Open("/dev/null")
-		if err != nil {
-			break
-		}
-		files = append(files, f)
-	}
+	files := ranktest.UseUpFiles(t)
 	got := make(chan string)
 	go func() {
 		value, err := s.Get("key", long)
 		got <- fmt.Sprintf("%s %v", value, err)
 	}()
 	time.Sleep(100 * time.Millisecond) // It tries, and fails.
-	for _, f := range files {
-		f.Close() //nolint:errcheck // only read
-	}
+	files.CloseAll()
 	if text := <-got; text != "value <nil>" {
 		t.Error(text)
 	}

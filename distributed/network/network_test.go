@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"gonbatch/distributed/ranktest"
 )
 
 // patience is far longer than anything takes on a busy machine.
@@ -97,35 +97,16 @@ func TestSilentCallers(t *testing.T) {
 func TestNoFilesLeft(t *testing.T) {
 	k := NewKey()
 	address := serve(t, k)
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	few := limit
-	few.Cur = 64
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) //nolint:errcheck // reset to its old value
-	var files []*os.File
-	for {
-		f, err := os.Open("/dev/null")
-		if err != nil {
-			break
-		}
-		files = append(files, f)
-	}
+	files := ranktest.UseUpFiles(t)
 	// One file descriptor for this end of a connection. None is left for the other end.
-	files[0].Close() //nolint:errcheck // only read
+	files.CloseOne()
 	early, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer early.Close()
 	time.Sleep(100 * time.Millisecond) // The listener tries, and fails.
-	for _, f := range files[1:] {
-		f.Close() //nolint:errcheck // only read
-	}
+	files.CloseAll()
 	reach(t, []string{address}, k)
 }
 

@@ -103,7 +103,11 @@ func TestKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer two.Destroy() //nolint:errcheck // the end of the test
+	t.Cleanup(func() {
+		if err := two.Destroy(); err != nil {
+			t.Error(err)
+		}
+	})
 	if _, compiled := compiles(t, two, program); !compiled {
 		t.Error("a program for another number of devices was loaded")
 	}

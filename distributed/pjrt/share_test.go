@@ -267,7 +267,7 @@ func shared(module string) map[int]int {
 	for i, parameter := range strings.Split(head, "%")[1:] {
 		if _, mark, ok := strings.Cut(parameter, "tf.aliasing_output = "); ok {
 			var result int
-			fmt.Sscanf(mark, "%d", &result) //nolint:errcheck // Without a number it stays 0.
+			_, _ = fmt.Sscanf(mark, "%d", &result) // Without a number it stays 0.
 			pairs[i] = result
 		}
 	}

@@ -53,7 +53,7 @@ func (c *Comm) run(f func() error) error {
 		return fmt.Errorf("an earlier collective failed: %w", c.broken)
 	}
 	if c.broken = f(); c.broken != nil {
-		c.hangUp() //nolint:errcheck // c.broken has the reason
+		_ = c.hangUp() // c.broken has the reason.
 	}
 	return c.broken
 }

@@ -110,7 +110,11 @@ func damage(t *testing.T, random *rand.Rand, path string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // a test's damage
+	defer func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	at := random.Int64N(info.Size())
 	if random.IntN(2) == 0 {
 		err = f.Truncate(at)

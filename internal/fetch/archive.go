@@ -19,7 +19,7 @@ func extractZip(archive, member, dest string) error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", archive, err)
 	}
-	defer z.Close() //nolint:errcheck // only read
+	defer z.Close()
 	i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == member })
 	if i < 0 {
 		return fmt.Errorf("%s has no member %q", archive, member)
@@ -28,7 +28,7 @@ func extractZip(archive, member, dest string) error {
 	if err != nil {
 		return fmt.Errorf("open %s in %s: %w", member, archive, err)
 	}
-	defer r.Close() //nolint:errcheck // only read
+	defer r.Close()
 	return WriteFile(dest, r, int64(z.File[i].UncompressedSize64), "")
 }
 

@@ -28,7 +28,7 @@ func (d *download) attempt(ctx context.Context, url string) (resumed bool, err e
 	if err != nil {
 		return offset > 0, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // only read
+	defer resp.Body.Close()
 
 	start, total, err := d.accept(resp, offset)
 	if err != nil {
@@ -164,12 +164,16 @@ func contentRange(h string) (start, total int64, err error) {
 }
 
 // store writes body into the part from start on and syncs it.
-func (d *download) store(ctx context.Context, body io.Reader, start, total int64) error {
+func (d *download) store(ctx context.Context, body io.Reader, start, total int64) (err error) {
 	f, err := os.OpenFile(d.part, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return diskError{err}
 	}
-	defer f.Close() //nolint:errcheck // Sync reports what is lost
+	defer func() {
+		if closed := f.Close(); err == nil && closed != nil {
+			err = diskError{closed}
+		}
+	}()
 	if err := f.Truncate(start); err != nil {
 		return diskError{err}
 	}

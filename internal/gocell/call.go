@@ -69,9 +69,9 @@ func (c Call) takesCell() bool {
 	return m != nil && m.WholeCell
 }
 
-// Check returns an error if the magic is unknown, is in a place where it has no effect, or lacks
+// check returns an error if the magic is unknown, is in a place where it has no effect, or lacks
 // the name of a function to call. It is for the calls in Cell.Calls.
-func (c Call) Check() error {
+func (c Call) check() error {
 	switch name := c.Name(); {
 	case c.Magic() == nil:
 		return fmt.Errorf("unknown magic %s: %s", name, hint(name))

@@ -78,7 +78,7 @@ func TestCheckCall(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.source, func(t *testing.T) {
-			if err := Parse(tt.source).Calls[0].Check(); err == nil || err.Error() != tt.want {
+			if err := Parse(tt.source).Calls[0].check(); err == nil || err.Error() != tt.want {
 				t.Errorf("%v, want %s", err, tt.want)
 			}
 		})

@@ -64,7 +64,7 @@ func (c Call) startsMain() bool {
 // CheckCall is call.Check for one of the cell's calls. It also refuses a main that begins inside a
 // string or a comment.
 func (c Cell) CheckCall(call Call) error {
-	err := call.Check()
+	err := call.check()
 	where := c.insides()[call.Line-1]
 	if where == "" || err == nil && !call.startsMain() {
 		return err

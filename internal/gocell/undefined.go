@@ -46,8 +46,8 @@ func (c Cell) Declared() (keys []string) {
 	return slices.DeleteFunc(keys, func(key string) bool { return key == "main" })
 }
 
-// Forgets reports whether a magic makes a session forget a declaration.
-func (c Call) Forgets(key string) bool {
+// forgets reports whether a magic makes a session forget a declaration.
+func (c Call) forgets(key string) bool {
 	switch c.Name() {
 	case Reset:
 		return len(c.Args()) == 0
@@ -61,7 +61,7 @@ func (c Call) Forgets(key string) bool {
 // whether there is one.
 func Forgetting(source, key string) (Call, bool) {
 	calls := Parse(source).Calls
-	at := slices.IndexFunc(calls, func(c Call) bool { return c.Forgets(key) })
+	at := slices.IndexFunc(calls, func(c Call) bool { return c.forgets(key) })
 	if at < 0 {
 		return Call{}, false
 	}
@@ -74,7 +74,7 @@ func Session(sources []string) (keys []string) {
 	for _, source := range sources {
 		c := Parse(source)
 		for _, call := range c.Calls {
-			keys = slices.DeleteFunc(keys, call.Forgets)
+			keys = slices.DeleteFunc(keys, call.forgets)
 		}
 		keys = append(keys, c.Declared()...)
 	}

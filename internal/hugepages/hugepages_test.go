@@ -1,7 +1,6 @@
 package hugepages
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"runtime"
@@ -57,18 +56,17 @@ func mappings(t *testing.T) int {
 
 // flagsOf returns the flags of the mapping with an address.
 func flagsOf(t *testing.T, address uintptr) string {
-	f, err := os.Open("/proc/self/smaps")
+	mappings, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
 	inside := false
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if from, to, ok := bounds(lines.Text()); ok {
+	for line := range strings.Lines(string(mappings)) {
+		if from, to, ok := bounds(line); ok {
 			inside = from <= address && address < to
 		}
-		if inside && strings.HasPrefix(lines.Text(), "VmFlags:") {
-			return lines.Text()
+		if inside && strings.HasPrefix(line, "VmFlags:") {
+			return line
 		}
 	}
 	t.Fatalf("no mapping has %x", address)

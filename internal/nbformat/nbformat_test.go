@@ -54,7 +54,7 @@ func TestLanguage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := nb.Language(); got != tt.want {
+			if got := nb.language(); got != tt.want {
 				t.Errorf("Language() = %q, want %q", got, tt.want)
 			}
 		})

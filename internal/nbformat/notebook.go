@@ -40,10 +40,10 @@ func (nb *Notebook) Name() string {
 	return filepath.Base(nb.Path)
 }
 
-// Language returns the notebook's programming language in lower case ("go", "python"), or "" if the
+// language returns the notebook's programming language in lower case ("go", "python"), or "" if the
 // notebook does not say. The kernelspec's language takes precedence, because language_info is
 // written by the kernel that ran last.
-func (nb *Notebook) Language() string {
+func (nb *Notebook) language() string {
 	m := nb.Metadata
 	return strings.ToLower(cmp.Or(m.KernelLanguage, m.LanguageName, kernelLanguages[m.KernelName]))
 }

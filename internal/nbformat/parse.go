@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// MaxMinor is the newest minor version of nbformat 4 for which this package was written. Later ones
+// maxMinor is the newest minor version of nbformat 4 for which this package was written. Later ones
 // can be read too: minor versions only add fields, and unknown fields are kept.
-const MaxMinor = 5
+const maxMinor = 5
 
 // Parse parses a notebook. The name appears in error messages and becomes the notebook's Path.
 func Parse(name string, data []byte) (*Notebook, error) {
@@ -49,7 +49,7 @@ func (nb *Notebook) decode() error {
 	if err := nb.decodeMetadata(); err != nil {
 		return err
 	}
-	if language := nb.Language(); !isGo(language) {
+	if language := nb.language(); !isGo(language) {
 		return fmt.Errorf("the notebook is in %s, and only Go notebooks can be used; choose a Go kernel for it", language)
 	}
 	if err := nb.decodeCells(); err != nil {

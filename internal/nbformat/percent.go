@@ -11,12 +11,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// PercentSuffix ends the names of files in jupytext's percent format: Go with lines "// %%" between
+// percentSuffix ends the names of files in jupytext's percent format: Go with lines "// %%" between
 // the cells.
-const PercentSuffix = ".go"
+const percentSuffix = ".go"
 
 // IsPercent reports, by its name, whether a file is in jupytext's percent format.
-func IsPercent(path string) bool { return filepath.Ext(path) == PercentSuffix }
+func IsPercent(path string) bool { return filepath.Ext(path) == percentSuffix }
 
 // ParsePercent parses a notebook in jupytext's percent format, as written by jupytext, VS Code and
 // others. Magics that jupytext has commented out become magics again. The name appears in error
@@ -37,7 +37,7 @@ func ParsePercent(name string, data []byte) (*Notebook, error) {
 	if len(cells) == 0 {
 		return nil, fmt.Errorf("notebook %s: it has no cell: begin each with a line // %%%%, as jupytext does", name)
 	}
-	notebook, err := json.Marshal(map[string]any{"nbformat": 4, "nbformat_minor": MaxMinor, "metadata": header, "cells": cells})
+	notebook, err := json.Marshal(map[string]any{"nbformat": 4, "nbformat_minor": maxMinor, "metadata": header, "cells": cells})
 	if err != nil {
 		return nil, fmt.Errorf("notebook %s: %w", name, err)
 	}

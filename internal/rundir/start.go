@@ -26,9 +26,9 @@ func (d Dir) Starts() string { return d.join("starts") }
 // start runs again.
 func (d Dir) Finished() string { return d.join("finished") }
 
-// FinishedCell returns the path of the mark of one cell: a file with the number of the start that
+// finishedCell returns the path of the mark of one cell: a file with the number of the start that
 // finished it.
-func (d Dir) FinishedCell(cell string) string { return filepath.Join(d.Finished(), cell) }
+func (d Dir) finishedCell(cell string) string { return filepath.Join(d.Finished(), cell) }
 
 // Stopped returns the path of the file that marks that the program of start number n was told to
 // stop, and has saved. A launcher creates it for a rank that it has told itself, and the trainer
@@ -74,7 +74,7 @@ func AddStart(d Dir, word string) (number int, err error) {
 
 // IsFinished reports whether a cell succeeded in an earlier start.
 func IsFinished(d Dir, cell string) bool {
-	_, err := os.Stat(d.FinishedCell(cell))
+	_, err := os.Stat(d.finishedCell(cell))
 	return err == nil
 }
 
@@ -84,7 +84,7 @@ func MarkFinished(d Dir, cell string, n int) error {
 	if err := os.Mkdir(d.Finished(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("record the end of cell %s: %w", cell, err)
 	}
-	return WriteFileAtomic(d.FinishedCell(cell), fmt.Appendln(nil, n), 0o600)
+	return WriteFileAtomic(d.finishedCell(cell), fmt.Appendln(nil, n), 0o600)
 }
 
 // FinishedCells returns the names of the cells that ended well, sorted.

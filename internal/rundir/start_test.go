@@ -71,7 +71,7 @@ func TestFinishedSteps(t *testing.T) {
 	if err != nil || !slices.Equal(names, []string{"shell-2", "train"}) || !IsFinished(d, "train") || IsFinished(d, "other") {
 		t.Errorf("finished cells: %v, %v", names, err)
 	}
-	if text, err := os.ReadFile(d.FinishedCell("train")); err != nil || string(text) != "2\n" {
+	if text, err := os.ReadFile(d.finishedCell("train")); err != nil || string(text) != "2\n" {
 		t.Errorf("mark %q, %v", text, err)
 	}
 }

@@ -42,7 +42,7 @@ func checkFor(path string, symbol Symbol, glibc string) error {
 	if err != nil {
 		return fmt.Errorf("%s is not a shared library: %w", path, err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	if want, ok := machines[runtime.GOARCH]; ok && f.Machine != want {
 		return fmt.Errorf("%s is for the processor %v, this machine has %v", path, f.Machine, want)
 	}
@@ -105,7 +105,7 @@ func Needs(path string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a shared library: %w", path, err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	needed, err := f.ImportedLibraries()
 	if err != nil {
 		return nil, fmt.Errorf("%s: read what it needs: %w", path, err)

@@ -11,8 +11,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// GoplsVersion is the newest gopls that Go 1.26 builds.
-const GoplsVersion = "v0.21.1"
+// goplsVersion is the newest gopls that Go 1.26 builds.
+const goplsVersion = "v0.21.1"
 
 // Pin is a program in a particular version.
 type Pin struct {
@@ -29,7 +29,7 @@ func Pins(sourceDir string) ([]Pin, error) {
 	pins := []Pin{
 		{Name: "gonb", Package: "github.com/janpfeifer/gonb", Module: "github.com/janpfeifer/gonb"},
 		{Name: "goimports", Package: "golang.org/x/tools/cmd/goimports", Module: "golang.org/x/tools"},
-		{Name: "gopls", Package: "golang.org/x/tools/gopls", Module: "golang.org/x/tools/gopls", Version: GoplsVersion, Optional: true},
+		{Name: "gopls", Package: "golang.org/x/tools/gopls", Module: "golang.org/x/tools/gopls", Version: goplsVersion, Optional: true},
 	}
 	mod, err := SourceModule(sourceDir)
 	if err != nil {

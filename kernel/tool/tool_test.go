@@ -29,7 +29,7 @@ func TestPins(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || len(pins) != 3 || pins[0].Version != "v0.11.4" || pins[1].Version != "v0.52.0" || pins[2].Version != GoplsVersion {
+			if err != nil || len(pins) != 3 || pins[0].Version != "v0.11.4" || pins[1].Version != "v0.52.0" || pins[2].Version != goplsVersion {
 				t.Errorf("%+v, %v", pins, err)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	"gonbatch/internal/gocell"
 	"gonbatch/submit/export"
+	"gonbatch/submit/export/nbcell"
 )
 
 // Error is the error of a notebook that does not compile.
@@ -27,9 +28,9 @@ type Error struct {
 
 // Problem is one mistake in a cell.
 type Problem struct {
-	// CellRef is the cell.
-	export.CellRef
-	// Cell is the cell's number, as in CellRef.
+	// Ref is the cell.
+	nbcell.Ref
+	// Cell is the cell's number, as in Ref.
 	Cell int
 	// Line and Col are the position in the cell, from 1; 0 if unknown.
 	Line, Col int
@@ -57,7 +58,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // String names the place, and quotes the line with a mark under the column.
 func (p Problem) String() string {
-	text := p.CellRef.String()
+	text := p.Ref.String()
 	if p.Line > 0 {
 		text += fmt.Sprintf(", line %d", p.Line)
 	}
@@ -68,7 +69,7 @@ func (p Problem) String() string {
 	if strings.TrimSpace(p.SourceLine) == "" {
 		return text
 	}
-	line, col := export.Excerpt(p.SourceLine, p.Col)
+	line, col := nbcell.Excerpt(p.SourceLine, p.Col)
 	text += "\n\t" + line
 	if p.Col > 0 && p.Col <= len(p.SourceLine)+1 {
 		text += "\n\t" + blank(line[:col-1]) + "^"
@@ -124,8 +125,8 @@ func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 		if found == nil {
 			continue
 		}
-		p = Problem{CellRef: cell.CellRef, Cell: cell.Number, Message: namePlaces(m, gocell.PlainExit(found[3]))}
-		p.Message += declaredElsewhere(m, cell.CellRef, p.Message)
+		p = Problem{Ref: cell.Ref, Cell: cell.Number, Message: namePlaces(m, gocell.PlainExit(found[3]))}
+		p.Message += declaredElsewhere(m, cell.Ref, p.Message)
 		p.Line, _ = strconv.Atoi(found[1])
 		col, _ := strconv.Atoi(found[2])
 		if lines := strings.Split(gocell.PlainLines(cell.Source), "\n"); p.Line >= 1 && p.Line <= len(lines) {
@@ -201,7 +202,7 @@ func importProblem(m *export.Module, message string) (p Problem, ok bool) {
 		if !mentions(message, path) {
 			continue
 		}
-		p = Problem{CellRef: site.CellRef, Cell: site.Number, Line: site.Line, Message: importMessage(path, message)}
+		p = Problem{Ref: site.Ref, Cell: site.Number, Line: site.Line, Message: importMessage(path, message)}
 		for _, cell := range m.Sources {
 			if cell.Number == site.Number {
 				p.SourceLine = strings.Split(cell.Source, "\n")[site.Line-1]

@@ -38,7 +38,11 @@ func TestPrune(t *testing.T) {
 	if err := held.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	defer held.Unlock() //nolint:errcheck // the lock ends with the process
+	t.Cleanup(func() {
+		if err := held.Unlock(); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := touch(filepath.Join(root, build(4)), now); err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,13 @@ import (
 
 	"gonbatch/internal/gocell"
 	"gonbatch/submit/export"
+	"gonbatch/submit/export/nbcell"
 )
 
 // declaredElsewhere says which cell declares a name that a message calls undefined: one after the
 // main cell, one that is not part of the job, or one above a cell that removes the declaration. It
 // returns "" if none does.
-func declaredElsewhere(m *export.Module, at export.CellRef, message string) string {
+func declaredElsewhere(m *export.Module, at nbcell.Ref, message string) string {
 	key := gocell.Undefined(message)
 	if key == "" {
 		return ""

@@ -50,7 +50,7 @@ func load(t *testing.T, user, project string, environ, args []string) (options, 
 	if err := os.MkdirAll(userDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for path, text := range map[string]string{filepath.Join(userDir, FileName): user, filepath.Join(root, "project", FileName): project} {
+	for path, text := range map[string]string{filepath.Join(userDir, fileName): user, filepath.Join(root, "project", fileName): project} {
 		if text == "" {
 			continue
 		}
@@ -172,7 +172,7 @@ func TestTheNearestProjectFileCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, text := range map[string]string{root: "nodes: 2\ntime: 9\n", filepath.Join(root, "a"): "nodes: 3\n"} {
-		if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fileName), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,7 +181,7 @@ func TestTheNearestProjectFileCounts(t *testing.T) {
 	if err != nil || o.Nodes != 3 || o.Time != "" {
 		t.Errorf("options %+v, %v", o, err)
 	}
-	if diff := cmp.Diff([]string{filepath.Join(root, "a", FileName)}, c.Files); diff != "" {
+	if diff := cmp.Diff([]string{filepath.Join(root, "a", fileName)}, c.Files); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -208,8 +208,8 @@ func TestTrust(t *testing.T) {
 		{name: "a group's", uid: 1000, gid: 100, mode: 0o664, self: 1000, want: "group 100 may write it; chmod g-w it"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), FileName)
-			link := filepath.Join(t.TempDir(), FileName)
+			path := filepath.Join(t.TempDir(), fileName)
+			link := filepath.Join(t.TempDir(), fileName)
 			if err := errors.Join(os.WriteFile(path, []byte("nodes: 3"), 0o600), os.Chown(path, tc.uid, tc.gid), os.Chmod(path, tc.mode), os.Symlink(path, link), os.Lchown(link, tc.self, 0)); err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +222,7 @@ func TestTrust(t *testing.T) {
 		})
 	}
 	t.Run("a stranger's link to one's own file", func(t *testing.T) {
-		path, link := filepath.Join(t.TempDir(), "other"), filepath.Join(t.TempDir(), FileName)
+		path, link := filepath.Join(t.TempDir(), "other"), filepath.Join(t.TempDir(), fileName)
 		if err := errors.Join(os.WriteFile(path, []byte("nodes: 3"), 0o600), os.Symlink(path, link), os.Lchown(link, 1001, 0)); err != nil {
 			t.Fatal(err)
 		}
@@ -233,14 +233,14 @@ func TestTrust(t *testing.T) {
 	t.Run("the search goes on", func(t *testing.T) {
 		root := t.TempDir()
 		deep := filepath.Join(root, "strange")
-		strange := filepath.Join(deep, FileName)
-		if err := errors.Join(os.Mkdir(deep, 0o755), os.WriteFile(filepath.Join(root, FileName), []byte("nodes: 3"), 0o600), os.WriteFile(strange, []byte("nodes: 4"), 0o600), os.Chown(strange, 1001, 1001)); err != nil {
+		strange := filepath.Join(deep, fileName)
+		if err := errors.Join(os.Mkdir(deep, 0o755), os.WriteFile(filepath.Join(root, fileName), []byte("nodes: 3"), 0o600), os.WriteFile(strange, []byte("nodes: 4"), 0o600), os.Chown(strange, 1001, 1001)); err != nil {
 			t.Fatal(err)
 		}
 		var o options
 		c, err := Load(newFlags(&o), Places{Start: deep})
 		want := []string{strange + " is not used: it belongs to user 1001, and only your own or root's counts"}
-		if err != nil || o.Nodes != 3 || !cmp.Equal(c.Warnings, want) || !cmp.Equal(c.Files, []string{filepath.Join(root, FileName)}) {
+		if err != nil || o.Nodes != 3 || !cmp.Equal(c.Warnings, want) || !cmp.Equal(c.Files, []string{filepath.Join(root, fileName)}) {
 			t.Errorf("nodes %d, warnings %q, files %q, %v", o.Nodes, c.Warnings, c.Files, err)
 		}
 	})
@@ -249,7 +249,7 @@ func TestTrust(t *testing.T) {
 // TestSome: mistakes in other options don't stop a command that has only one of the options.
 func TestSome(t *testing.T) {
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, FileName), []byte("nods: 3\ntime: 5\ndry-run: true\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(root, fileName), []byte("nods: 3\ntime: 5\ndry-run: true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var o options

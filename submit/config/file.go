@@ -24,7 +24,7 @@ type search struct {
 
 // add reads the file in a folder, if it exists and is trusted.
 func (s *search) add(dir string) (found bool, err error) {
-	path := filepath.Join(dir, FileName)
+	path := filepath.Join(dir, fileName)
 	data, why, err := readTrusted(path, s.self)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/viper"
 )
 
-// FileName is the name of a configuration file.
-const FileName = "submit.yaml"
+// fileName is the name of a configuration file.
+const fileName = "submit.yaml"
 
 // Places are the places that settings may come from.
 type Places struct {

@@ -15,6 +15,7 @@ import (
 
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
+	"gonbatch/submit/export/nbcell"
 )
 
 func TestMistakes(t *testing.T) {
@@ -62,9 +63,9 @@ func TestMistakes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := FromNotebook(cells(tt.cells...), Options{SourceDir: sourceDir(t)})
-			var mistake *CellError
+			var mistake *nbcell.Error
 			if !errors.As(err, &mistake) {
-				t.Fatalf("got %v, want a *CellError", err)
+				t.Fatalf("got %v, want a *nbcell.Error", err)
 			}
 			if mistake.Line != tt.line || mistake.Error() != tt.want {
 				t.Errorf("got  %s\nwant %s", mistake, tt.want)
@@ -372,7 +373,7 @@ func FuzzCell(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source string) {
 		m, err := FromNotebook(cells(source, "%%\nprintln(1)"), Options{SourceDir: sourceDir(t)})
 		if err != nil {
-			var mistake *CellError
+			var mistake *nbcell.Error
 			if !errors.As(err, &mistake) {
 				return // go.mod, which a notebook may break.
 			}

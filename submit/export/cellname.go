@@ -3,21 +3,13 @@ package export
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"golang.org/x/mod/module"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/submit/export/nbcell"
 )
-
-// reservedTags have other meanings, so they never name a cell.
-var reservedTags = slices.Concat(SkipTags, OnceTags, []string{
-	ParametersTag, InjectedTag, MayFailTag,
-	"remove-cell", "remove-input", "remove-output", "remove_cell", "remove_input", "remove_output",
-	"hide-cell", "hide-input", "hide-output", "hide_input", "hide_output",
-	"active-go", "inactive-go", "scrolled", "nbval-ignore-output", "nbval-skip",
-})
 
 // reservedNames are folder names with a special meaning for the go command.
 var reservedNames = map[string]bool{"vendor": true, "internal": true, "testdata": true, "all": true, "std": true, "cmd": true}
@@ -33,10 +25,10 @@ type namer struct{ taken map[string]bool }
 
 // name returns the cell's first tag that is a valid name, else a slug of the heading above it, else
 // cell-<number>.
-func (n *namer) name(cell *cellInfo) string {
+func (n *namer) name(cell *nbcell.Cell) string {
 	base := tagName(cell.Tags)
 	if base == "" {
-		base = slug(cell.ref.Heading)
+		base = slug(cell.Ref.Heading)
 	}
 	if base == "" {
 		base = "cell-" + strings.Trim(cell.Label(), "[]")
@@ -57,7 +49,7 @@ func (n *namer) unique(base string) string {
 // tagName returns the first tag that is a valid name.
 func tagName(tags []string) string {
 	for _, tag := range tags {
-		if isName(tag) && !slices.Contains(reservedTags, tag) && !strings.HasPrefix(tag, activePrefix) {
+		if isName(tag) && !nbcell.IsReserved(tag) {
 			return tag
 		}
 	}

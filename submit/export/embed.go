@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"gonbatch/internal/embedded"
@@ -34,22 +32,13 @@ func (e *exporter) embed(cell rundir.Cell, program []byte) error {
 			continue
 		}
 		for _, cell := range e.cells {
-			if cell.file == d.file {
-				return cell.errorf(lineWith(cell.Source, d.pattern, d.line), "%v", err)
+			if cell.File == d.file {
+				return cell.Errorf(lineWith(cell.Source, d.pattern, d.line), "%v", err)
 			}
 		}
 		return fmt.Errorf("cell %s: %w", cell.Name, err)
 	}
 	return nil
-}
-
-// embedImports returns the import with which the compiler accepts //go:embed lines, if a program
-// has such lines and no cell imports the package: the kernel adds it too.
-func embedImports(body string, imports []importLine) []importLine {
-	if !strings.Contains(body, embedded.Directive) || slices.ContainsFunc(imports, func(l importLine) bool { return l.path == "embed" }) {
-		return nil
-	}
-	return []importLine{{name: "_", path: "embed"}}
 }
 
 // lineWith returns the nearest line at or above n that has the directive with a pattern.
@@ -89,29 +78,6 @@ func embedDirectives(program []byte) (found []embedLine, err error) {
 	return found, nil
 }
 
-// embedsIn finds the variables of a cell with embedded files.
-func (p *cellParser) embedsIn(file *ast.File) error {
-	vars, err := embedded.Variables(file, p.src)
-	if mistake := (*embedded.Mistake)(nil); errors.As(err, &mistake) {
-		return p.cell.errorf(p.line(mistake.Pos), "%s", mistake.Message)
-	}
-	for _, v := range vars {
-		p.embeds[v.Spec] = v.Lines
-	}
-	return err
-}
-
-// embedLines returns a variable's //go:embed lines that are not part of the comment directly above
-// it.
-func (p *cellParser) embedLines(spec *ast.ValueSpec, doc *ast.CommentGroup) (lines []chunk) {
-	for _, line := range p.embeds[spec] {
-		if doc == nil || line.Pos() < doc.Pos() {
-			lines = append(lines, chunk{text: line.Text + "\n", line: p.line(line.Pos())})
-		}
-	}
-	return lines
-}
-
 // embedPattern adds the files that a pattern matches.
 func (e *exporter) embedPattern(cell rundir.Cell, pattern string) error {
 	names, err := embedded.Files(e.dir, pattern)
@@ -135,7 +101,7 @@ func (e *exporter) embedPattern(cell rundir.Cell, pattern string) error {
 // compiled before any cell runs.
 func (e *exporter) writtenLater(pattern string) error {
 	for _, cell := range e.cells {
-		if !isCode(cell) {
+		if !cell.IsCode() {
 			continue
 		}
 		call := gocell.Parse(cell.Source).Program

@@ -8,17 +8,23 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/modfile"
 
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
+	"gonbatch/submit/export/decl"
 	"gonbatch/submit/export/gomod"
+	"gonbatch/submit/export/input"
+	"gonbatch/submit/export/nbcell"
+	"gonbatch/submit/export/pitfall"
+	"gonbatch/submit/export/program"
 )
 
-// DefaultModulePath is the exported module's path if Options has none.
-const DefaultModulePath = "notebook"
+// defaultModulePath is the exported module's path if Options has none.
+const defaultModulePath = "notebook"
 
 // Options configure an export.
 type Options struct {
@@ -53,7 +59,7 @@ type Resolved struct {
 	Imports map[string]map[string]string
 }
 
-// FromNotebook composes the notebook's cells into a module. Mistakes in a cell are *CellError.
+// FromNotebook composes the notebook's cells into a module. Mistakes in a cell are *nbcell.Error.
 func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 	e, err := newExporter(nb, opt)
 	if err != nil {
@@ -69,7 +75,7 @@ func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 
 // exporter holds the state of one export.
 type exporter struct {
-	cells []*cellInfo
+	cells []*nbcell.Cell
 	// dir is the notebook's folder.
 	dir     string
 	picks   picks
@@ -83,19 +89,19 @@ type exporter struct {
 	all      []rundir.Cell // including those not picked
 	imports  map[string]bool
 	// deadEnds are the ends of mains that can never succeed, by the name of the cell.
-	deadEnds map[string]*deadEnd
+	deadEnds map[string]*pitfall.DeadEnd
 	// shown are the declarations that an earlier program has already, and script is Options.Script.
-	shown  map[*decl]bool
+	shown  map[*decl.Decl]bool
 	script bool
 	// kept is Options.Kept, and skipped are the main cells so far that are not picked.
 	kept    bool
-	skipped []*cellInfo
+	skipped []*nbcell.Cell
 }
 
 // newExporter prepares an export: it reads go.mod and describes the cells.
 func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	if opt.ModulePath == "" {
-		opt.ModulePath = DefaultModulePath
+		opt.ModulePath = defaultModulePath
 	}
 	if opt.ModuleCache == "" {
 		opt.ModuleCache = filepath.Join(filepath.SplitList(build.Default.GOPATH + string(filepath.ListSeparator))[0], "pkg", "mod")
@@ -117,20 +123,20 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 		return nil, fmt.Errorf("export %s: %w", nb.Path, err)
 	}
 	e := &exporter{
-		cells: describeCells(nb), dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
+		cells: nbcell.Describe(nb), dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
 		namer:   namer{map[string]bool{}},
 		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
-		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{}, shown: map[*decl]bool{}, script: opt.Script, kept: opt.Kept,
+		imports: map[string]bool{}, deadEnds: map[string]*pitfall.DeadEnd{}, shown: map[*decl.Decl]bool{}, script: opt.Script, kept: opt.Kept,
 	}
 	e.session.packages = newPackages(e.names, own, opt.Resolved)
-	e.session.params.values, e.session.params.places = opt.Parameters, opt.ParameterPlaces
+	e.session.params.Values, e.session.params.Places = opt.Parameters, opt.ParameterPlaces
 	e.module = &Module{
-		Notebook: printable(nb.Name()), Files: map[string][]byte{}, ImportSites: map[string]Site{},
+		Notebook: nbcell.Printable(nb.Name()), Files: map[string][]byte{}, ImportSites: map[string]nbcell.Site{},
 		Sources: map[string]CellSource{}, Open: map[string][]string{}, SourceDir: sourceDir,
 	}
 	for _, cell := range e.cells {
-		if isCode(cell) {
-			e.module.Sources[cell.file] = CellSource{cell.ref, cell.Source, e.picks.leftOut(cell)}
+		if cell.IsCode() {
+			e.module.Sources[cell.File] = CellSource{cell.Ref, cell.Source, e.picks.leftOut(cell)}
 		}
 	}
 	return e, nil
@@ -138,7 +144,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 
 // cell runs one cell in the session, and makes cells of the job from its shell commands and its
 // main.
-func (e *exporter) cell(cell *cellInfo) error {
+func (e *exporter) cell(cell *nbcell.Cell) error {
 	main, err := e.session.run(cell)
 	if err != nil {
 		return err
@@ -158,35 +164,35 @@ func (e *exporter) cell(cell *cellInfo) error {
 }
 
 // newCell returns the job's cell for a main cell, with the session's current state.
-func (e *exporter) newCell(cell *cellInfo, name string) rundir.Cell {
+func (e *exporter) newCell(cell *nbcell.Cell, name string) rundir.Cell {
 	made := rundir.Cell{
 		Name: name, Number: cell.Number, Alias: cell.Alias, ID: cell.ID, Test: e.session.isTest,
 		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
-		BuildFlags: slices.Clone(e.session.goFlags), MayFail: cell.HasTag(MayFailTag), Capture: e.session.capture.File,
+		BuildFlags: slices.Clone(e.session.goFlags), MayFail: cell.HasTag(nbcell.MayFailTag), Capture: e.session.capture.File,
 	}
-	made.Once = made.Test || slices.ContainsFunc(OnceTags, cell.HasTag)
+	made.Once = made.Test || slices.ContainsFunc(nbcell.OnceTags, cell.HasTag)
 	return made
 }
 
 // program collects the parts of a program's source. Each declaration is in the first program after
 // it, so that its mistakes are found, and in every program that needs it.
-func (e *exporter) program(made rundir.Cell, cell *cellInfo, main *decl) program {
+func (e *exporter) program(made rundir.Cell, cell *nbcell.Cell, main *decl.Decl) program.Program {
 	// An unused dot import is an error, and the text doesn't show what uses it. Nothing names
 	// tests.
-	imports := e.session.decls.sortedImports()
-	hasDot := slices.ContainsFunc(imports, func(imp *importDecl) bool { return imp.name == "." })
-	decls := needed(e.session.decls.sorted(), main, func(d *decl) bool { return hasDot || made.Test || !e.shown[d] && !e.script })
+	imports := e.session.decls.Imports()
+	hasDot := slices.ContainsFunc(imports, func(imp *decl.Import) bool { return imp.Name == "." })
+	decls := decl.Needed(e.session.decls.All(), main, func(d *decl.Decl) bool { return hasDot || made.Test || !e.shown[d] && !e.script })
 	for _, d := range decls {
 		e.shown[d] = true
 	}
-	return program{
-		made: made, cell: cell, cells: e.cells, decls: decls, main: main,
-		imports: imports, script: e.script,
+	return program.Program{
+		Made: made, Cell: cell, Cells: e.cells, Decls: decls, Main: main,
+		Imports: imports, Script: e.script,
 	}
 }
 
 // addMain adds the program of a main cell, if it is picked.
-func (e *exporter) addMain(cell *cellInfo, name string, main *decl) error {
+func (e *exporter) addMain(cell *nbcell.Cell, name string, main *decl.Decl) error {
 	made := e.newCell(cell, name)
 	e.all, e.deadEnds[name] = append(e.all, made), e.session.end
 	if !e.picks.wants(name, cell) {
@@ -199,7 +205,7 @@ func (e *exporter) addMain(cell *cellInfo, name string, main *decl) error {
 			e.module.Commands = append(e.module.Commands, command)
 		}
 	}
-	data, imports, open, err := e.program(made, cell, main).render(e.names, e.resolved.Imports[name])
+	data, imports, open, err := e.program(made, cell, main).Render(e.names, e.resolved.Imports[name])
 	if err != nil {
 		return err
 	}
@@ -207,25 +213,34 @@ func (e *exporter) addMain(cell *cellInfo, name string, main *decl) error {
 		e.module.Open[name] = open
 	}
 	for _, imp := range imports {
-		e.imports[imp.path] = true
-		if imp.site != nil {
-			e.module.ImportSites[imp.path] = Site{imp.site.cell.ref, imp.site.line}
+		e.imports[imp.Path] = true
+		if imp.Site != nil {
+			e.module.ImportSites[imp.Path] = nbcell.Site{Ref: imp.Site.Cell.Ref, Line: imp.Site.Line}
 		}
 	}
 	if !made.Once {
-		e.session.notes = append(e.session.notes, e.session.findings.ofProgram()...)
+		e.session.notes = append(e.session.notes, e.session.findings.OfProgram()...)
 	}
 	e.module.Files[made.Source()] = data
-	if keeps := keeps(imports); (keeps || logs(imports)) && !e.script {
+	if keeps := program.Keeps(imports); (keeps || program.Logs(imports)) && !e.script {
 		e.module.Files[path.Join(path.Dir(made.Source()), logFile(made))] = []byte(gocell.LogSource(true, keeps))
 	}
 	if script := made.Script(); script != "" {
-		text := cell.script(printable(cell.ref.String()), made.MayFail)
+		text := scriptOf(cell, nbcell.Printable(cell.Ref.String()), made.MayFail)
 		text.Capture = e.session.capture
 		e.module.Files[script] = text.Program(made.Name)
 	}
 	e.module.Cells = append(e.module.Cells, made)
 	return e.embed(made, data)
+}
+
+// logFile returns the name of gocell's file for package log, as a test file if the cell runs tests:
+// such a program has only test files.
+func logFile(cell rundir.Cell) string {
+	if cell.Test {
+		return strings.TrimSuffix(gocell.LogFile, ".go") + "_test.go"
+	}
+	return gocell.LogFile
 }
 
 // finish checks and completes the module as a whole.
@@ -237,7 +252,7 @@ func (e *exporter) finish() (*Module, error) {
 	if len(m.Cells) == 0 {
 		return nil, e.noMain()
 	}
-	if err := e.session.params.check(m.Notebook); err != nil {
+	if err := e.session.params.Check(m.Notebook); err != nil {
 		return nil, err
 	}
 	if err := e.moduleFiles(); err != nil {
@@ -254,11 +269,9 @@ func (e *exporter) finish() (*Module, error) {
 	}
 	e.noteDeadEnds()
 	m.Notes = e.session.notes
-	slices.SortStableFunc(m.Notes, func(a, b Note) int { return cmp.Or(a.Number-b.Number, a.Line-b.Line) })
-	m.Warnings, m.Parameters, m.Flags = e.session.warnings, e.session.params.declared, e.session.flags
-	if at := e.session.addsFlags; at != nil && e.imports[trainerPackage] {
-		m.Flags = addFlags(placed(trainerFlags(m.SourceDir), *at), m.Flags)
-	}
+	slices.SortStableFunc(m.Notes, func(a, b nbcell.Note) int { return cmp.Or(a.Number-b.Number, a.Line-b.Line) })
+	m.Warnings, m.Parameters = e.session.warnings, e.session.params.Declared
+	m.Flags = e.session.flags.All(m.SourceDir, e.imports[input.TrainerPackage])
 	return m, nil
 }
 
@@ -276,9 +289,9 @@ func (e *exporter) moduleFiles() error {
 // noMain returns the error for a notebook with nothing to run.
 func (e *exporter) noMain() error {
 	for _, cell := range e.cells {
-		if isCode(cell) && e.picks.leftOut(cell) {
+		if cell.IsCode() && e.picks.leftOut(cell) {
 			return fmt.Errorf("%s: no main cell is left without the cells tagged %s or %s; pick one of those with --cell",
-				e.module.Notebook, SkipTags[0], SkipTags[1])
+				e.module.Notebook, nbcell.SkipTags[0], nbcell.SkipTags[1])
 		}
 	}
 	return fmt.Errorf("%s: no main cell: start the cell to run with a line %%%%, or give it a func main", e.module.Notebook)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/submit/export/nbcell"
 )
 
 // FuzzNotebook exports notebooks of several cells. A NUL divides the cells, and a leading "#" makes
@@ -58,7 +59,7 @@ func checkRefusal(t *testing.T, err, again error) {
 	if again == nil || err.Error() != again.Error() {
 		t.Errorf("refused by %q, then by %v", err, again)
 	}
-	var mistake *CellError
+	var mistake *nbcell.Error
 	if errors.As(err, &mistake) && (strings.Contains(err.Error(), "please report") || strings.Contains(err.Error(), "do not fit together")) {
 		t.Error(err)
 	}

@@ -13,16 +13,15 @@ import (
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/gomodule"
 	"gonbatch/internal/plural"
+	"gonbatch/submit/export/decl"
 	"gonbatch/submit/export/gomod"
+	"gonbatch/submit/export/nbcell"
+	"gonbatch/submit/export/program"
 )
 
-// The names that %keep adds to programs; no cell has them.
-const (
-	keepName = "gonbatch__keep"
-	keptFunc = "gonbatch__kept"
-	// keepInit sorts before all init_ functions that users write.
-	keepInit = "init_!gonbatch__kept"
-)
+// keepInit is the key of the function that loads kept variables. It sorts before all init_
+// functions that users write.
+const keepInit = "init_!" + program.KeptFunc
 
 // kept holds the variables that programs keep from a cell on.
 type kept struct {
@@ -74,31 +73,23 @@ func (s *session) keep(m played) error {
 }
 
 // addKept adds the code that keeps variables to the declarations and to a main.
-func (s *session) addKept(cell *cellInfo, main *decl) {
-	for key := range s.decls.byName {
-		if key == keepInit || strings.HasPrefix(key, keptFunc) {
-			s.decls.remove(key)
-		}
-	}
+func (s *session) addKept(cell *nbcell.Cell, main *decl.Decl) {
+	s.decls.DeleteFunc(func(key string) bool { return key == keepInit || strings.HasPrefix(key, program.KeptFunc) })
 	if len(s.kept.at) == 0 || main == nil {
 		return
 	}
 	var vars, declared strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s.kept.at)) {
-		m, pointer := s.kept.at[name], keptFunc+"_"+name
-		s.addFunc(m.cell, pointer, fmt.Sprintf("func %s() any { return &%s }", pointer, name), m.Line)
+		m, pointer := s.kept.at[name], program.KeptFunc+"_"+name
+		s.decls.AddFunc(decl.NewFunc(m.cell, pointer, fmt.Sprintf("func %s() any { return &%s }", pointer, name), m.Line))
 		fmt.Fprintf(&vars, "%q: %s, ", name, pointer)
 		fmt.Fprintf(&declared, "%q: %q, ", name, s.declared(name))
 	}
 	s.kept.new = nil
-	s.addImport(cell, keepName, gocell.KeepPackage)
-	s.addFunc(cell, keptFunc, fmt.Sprintf("func %s() %s.Vars { return %s.Vars{%s} }", keptFunc, keepName, keepName, strings.TrimSuffix(vars.String(), ", ")), 1)
-	s.addFunc(cell, keepInit, fmt.Sprintf("func init() { %s().Load(%s.Declared{%s}) }", keptFunc, keepName, strings.TrimSuffix(declared.String(), ", ")), 1)
-	// A main belongs to one program, so its text can change.
-	last := &main.chunks[len(main.chunks)-1]
-	if at := strings.Index(last.text, "{"); at >= 0 {
-		last.text = last.text[:at+1] + " defer " + keptFunc + "().Begin()();" + last.text[at+1:]
-	}
+	s.decls.AddImport(cell, program.KeepName, gocell.KeepPackage)
+	s.decls.AddFunc(decl.NewFunc(cell, program.KeptFunc, fmt.Sprintf("func %s() %s.Vars { return %s.Vars{%s} }", program.KeptFunc, program.KeepName, program.KeepName, strings.TrimSuffix(vars.String(), ", ")), 1))
+	s.decls.AddFunc(decl.NewFunc(cell, keepInit, fmt.Sprintf("func init() { %s().Load(%s.Declared{%s}) }", program.KeptFunc, program.KeepName, strings.TrimSuffix(declared.String(), ", ")), 1))
+	main.Prepend(" defer " + program.KeptFunc + "().Begin()();") // A main belongs to one program, so its text can change.
 }
 
 // packages are the packages that a notebook's cells import.
@@ -123,11 +114,8 @@ func newPackages(names *gomod.Names, own *modfile.File, resolved Resolved) packa
 // values don't count. In a session, the hash is the same.
 func (s *session) declared(name string) string {
 	hash := ""
-	if d := s.decls.byName[name]; d != nil && d.kind == token.VAR {
-		text := "package main\n" + s.importText()
-		for _, c := range d.chunks {
-			text += c.text
-		}
+	if variable := s.decls.Variable(name); variable != "" {
+		text := "package main\n" + s.importText() + variable
 		declared := gocell.Declarations(gocell.WithoutGone(text))[name]
 		hash = declared.Hash(s.packages.code.State(declared.Imports))
 	}
@@ -143,9 +131,9 @@ func (s *session) importText() string {
 	for name, path := range s.packages.found {
 		fmt.Fprintf(&text, "import %s %q\n", name, path)
 	}
-	for _, imp := range s.decls.sortedImports() {
-		name := cmp.Or(imp.name, s.packages.names.Of(imp.path, nil), gocell.AssumedName(imp.path))
-		fmt.Fprintf(&text, "import %s %q\n", name, imp.path)
+	for _, imp := range s.decls.Imports() {
+		name := cmp.Or(imp.Name, s.packages.names.Of(imp.Path, nil), gocell.AssumedName(imp.Path))
+		fmt.Fprintf(&text, "import %s %q\n", name, imp.Path)
 	}
 	return text.String()
 }
@@ -153,27 +141,8 @@ func (s *session) importText() string {
 // newMark is package keep's New: the values of earlier programs don't count.
 const newMark = "new "
 
-// saveOnExit makes os.Exit save the variables of a program that keeps any.
-func (p program) saveOnExit(body string) string {
-	if !strings.Contains(body, keptFunc+"().Begin()") {
-		return body
-	}
-	known := []string{"os"}
-	for _, imp := range p.imports {
-		if imp.path == "os" && imp.name != "" {
-			known = append(known, imp.name)
-		}
-	}
-	text, names := gocell.SaveOnExit(gocell.Header+body, known...)
-	body = strings.TrimPrefix(text, gocell.Header)
-	for _, name := range names {
-		body += "\n" + gocell.ExitFunc(name, keepName)
-	}
-	return body
-}
-
 // warnOfInitial warns about kept variables that might have other values if all cells ran.
-func (e *exporter) warnOfInitial(cell *cellInfo) {
+func (e *exporter) warnOfInitial(cell *nbcell.Cell) {
 	if e.kept {
 		return
 	}
@@ -214,29 +183,4 @@ func uses(source, name string) bool {
 		}
 	}
 	return false
-}
-
-// addFunc adds a function that no cell wrote.
-func (s *session) addFunc(cell *cellInfo, key, text string, line int) {
-	s.decls.byName[key] = &decl{key: key, kind: token.FUNC, cell: cell, names: []string{key}, chunks: []chunk{{text: text, line: line}}}
-}
-
-// keeps reports whether a program with these imports keeps variables.
-func keeps(imports []importLine) bool {
-	return slices.ContainsFunc(imports, func(l importLine) bool { return l.path == gocell.KeepPackage })
-}
-
-// keepImports returns the imports that a program needs to keep its variables, if it keeps any.
-func keepImports(imports []importLine) (lines []importLine) {
-	if !keeps(imports) {
-		return nil
-	}
-	var paths []string
-	for _, line := range imports {
-		paths = append(paths, line.path)
-	}
-	for _, path := range gocell.KeepImports(paths) {
-		lines = append(lines, importLine{name: "_", path: path})
-	}
-	return lines
 }

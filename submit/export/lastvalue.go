@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/submit/export/nbcell"
 )
 
 // displayName is the name under which programs import package display; no cell uses it.
@@ -12,7 +13,7 @@ const displayName = "gonbatch__display"
 // lastValue turns the expression at the end of a cell, whose value the kernel would show, into Go.
 // In a main the value is printed. After declarations, a call becomes the cell's main; any other
 // expression is only for display and is left out.
-func (s *session) lastValue(cell *cellInfo, file *gocell.File) {
+func (s *session) lastValue(cell *nbcell.Cell, file *gocell.File) {
 	text := file.Text()
 	last, ok := gocell.LastValue(text)
 	if !ok {
@@ -29,12 +30,7 @@ func (s *session) lastValue(cell *cellInfo, file *gocell.File) {
 		return
 	default:
 		expression = displayName + ".Result(" + expression + ")"
-		s.addImport(cell, displayName, "gonbatch/kernel/display")
+		s.decls.AddImport(cell, displayName, "gonbatch/kernel/display")
 	}
 	file.SetText(text[:last.Start] + expression + text[last.End:])
-}
-
-// addImport adds an import that no cell wrote.
-func (s *session) addImport(cell *cellInfo, name, path string) {
-	s.decls.imports[name] = &importDecl{name: name, path: path, cell: cell, line: 1}
 }

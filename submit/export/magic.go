@@ -7,20 +7,22 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/submit/export/decl"
+	"gonbatch/submit/export/nbcell"
 	"gonbatch/submit/export/script"
 )
 
 // played is a magic or a shell command, with its cell.
 type played struct {
 	gocell.Call
-	cell *cellInfo
+	cell *nbcell.Cell
 	// code is the parsed cell.
 	code gocell.Cell
 }
 
 // errorf returns the error for a mistake in the magic's line.
-func (m played) errorf(format string, args ...any) *CellError {
-	return m.cell.errorf(m.Line, format, args...)
+func (m played) errorf(format string, args ...any) *nbcell.Error {
+	return m.cell.Errorf(m.Line, format, args...)
 }
 
 // handlers run the magics that gocell's table lets a job apply or run once.
@@ -35,8 +37,8 @@ var handlers = map[string]func(*session, played) error{
 	"%capture":           (*session).captureOutput,
 	gocell.Flags:         (*session).setFlags,
 	gocell.Reset:         (*session).reset,
-	"%rm":                (*session).forget,
-	"%remove":            (*session).forget,
+	gocell.RemoveShort:   (*session).forget,
+	gocell.Remove:        (*session).forget,
 	gocell.Keep:          (*session).keep,
 	gocell.Result:        (*session).result,
 	gocell.AllowFail:     func(*session, played) error { return nil }, // It also applies to the commands above it.
@@ -49,7 +51,7 @@ var handlers = map[string]func(*session, played) error{
 }
 
 // magic runs one magic.
-func (s *session) magic(cell *cellInfo, code gocell.Cell, call gocell.Call) error {
+func (s *session) magic(cell *nbcell.Cell, code gocell.Cell, call gocell.Call) error {
 	m := played{call, cell, code}
 	switch row := call.Magic(); row.InJob {
 	case gocell.LeftOut:
@@ -134,7 +136,7 @@ func (s *session) reset(m played) error {
 		return m.errorf(`%%reset takes nothing or "go.mod"`)
 	}
 	if len(args) == 0 {
-		s.decls = newDeclSet()
+		s.decls = decl.NewSet()
 		s.kept.drop(slices.Collect(maps.Keys(s.kept.at))...)
 	}
 	s.mods = nil
@@ -145,7 +147,7 @@ func (s *session) reset(m played) error {
 func (s *session) forget(m played) error {
 	s.kept.drop(m.Args()...)
 	for _, key := range m.Args() {
-		if !s.decls.forget(key) {
+		if !s.decls.Forget(key) {
 			s.warn(m.cell, m.Line, m.Name()+" "+key+": nothing of that name was declared above")
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/submit/export/input"
+	"gonbatch/submit/export/nbcell"
+	"gonbatch/submit/export/pitfall"
 )
 
 // Module is an exported notebook: a Go module, ready to be written and built.
@@ -19,17 +22,17 @@ type Module struct {
 	// Imports are the import paths of all programs, sorted.
 	Imports []string
 	// ImportSites map import paths to their places in cells; paths that no cell wrote are missing.
-	ImportSites map[string]Site
+	ImportSites map[string]nbcell.Site
 	// Sources are the notebook's code cells by their names in //line directives.
 	Sources map[string]CellSource
 	// Warnings describe what the programs do without, in the notebook's order.
-	Warnings []Note
+	Warnings []nbcell.Note
 	// Notes describe code that works but may not do what was intended.
-	Notes []Note
+	Notes []nbcell.Note
 	// Parameters are declared by the cells tagged parameters; Flags are the flags that cells
 	// define.
-	Parameters []Parameter
-	Flags      []Flag
+	Parameters []input.Parameter
+	Flags      []input.Flag
 	// SourceDir is gonbatch's own source tree, which go.mod's replace line names.
 	SourceDir string
 	// Commands are the notebook's commands that change go.mod. They have not run yet:
@@ -39,16 +42,9 @@ type Module struct {
 	Open map[string][]string
 }
 
-// Site is a place in a cell.
-type Site struct {
-	CellRef
-	// Line is the line in the cell, from 1.
-	Line int
-}
-
 // CellSource is a code cell's text, for messages that quote it.
 type CellSource struct {
-	CellRef
+	nbcell.Ref
 	Source string
 	// LeftOut is set if a tag leaves the cell out of the job.
 	LeftOut bool
@@ -72,3 +68,23 @@ func cellNames(cells []rundir.Cell) []string {
 
 // FileNames returns the names of the module's files, sorted.
 func (m *Module) FileNames() []string { return slices.Sorted(maps.Keys(m.Files)) }
+
+// Undistributed returns the programs that compute with GoMLX on every rank of a job without a
+// package through which ranks work together: each rank does all of the work.
+func (m *Module) Undistributed() []rundir.Cell {
+	return slices.DeleteFunc(m.Programs(), func(cell rundir.Cell) bool {
+		return cell.Once || !pitfall.ComputesAlone(m.Files[cell.Source()])
+	})
+}
+
+// IsDistributed reports whether a cell is a program that runs on every rank, and imports a package
+// through which ranks work together.
+func (m *Module) IsDistributed(cell rundir.Cell) bool {
+	return !cell.Shell && !cell.Test && !cell.Once && pitfall.WorksTogether(m.Files[cell.Source()])
+}
+
+// ArgsProblem describes why a program would not accept its arguments; "" if it would. sure is false
+// if the problem is an unknown flag and the program may have flags that its source doesn't show.
+func (m *Module) ArgsProblem(cell rundir.Cell, args []string) (problem string, sure bool) {
+	return input.ReadProgram(string(m.Files[cell.Source()]), m.SourceDir).Problem(cell.Name, args)
+}

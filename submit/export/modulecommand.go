@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"gonbatch/submit/export/gomod"
+	"gonbatch/submit/export/nbcell"
 )
 
 // ModuleCommand is a !* line that changes the kernel's go.mod or go.work. submit/modules runs it
 // again for a job, in the order of the notebook.
 type ModuleCommand struct {
-	Site
+	nbcell.Site
 	// Text is the shell command.
 	Text string
 	// Dir is the kernel's folder at that point, and Env what %env has set.
@@ -37,7 +38,7 @@ func (s *session) shellInModule(m played) error {
 		dir = filepath.Join(s.notebookDir, dir)
 	}
 	s.mods = append(s.mods, &ModuleCommand{
-		Site: Site{m.cell.ref, m.Line}, Text: m.Rest(), Dir: dir, Env: maps.Clone(s.env), MayFail: s.mayFail,
+		Site: nbcell.Site{Ref: m.cell.Ref, Line: m.Line}, Text: m.Rest(), Dir: dir, Env: maps.Clone(s.env), MayFail: s.mayFail,
 	})
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/submit/export/nbcell"
 )
 
 // oddCells are cells that make export complain, alone or together.
@@ -62,7 +63,7 @@ func labeled(sources []string, label func(number int) string) *nbformat.Notebook
 	nb := cells(sources...)
 	for _, c := range nb.Cells {
 		if strings.HasPrefix(c.Source, "var lr") {
-			c.Tags = []string{ParametersTag}
+			c.Tags = []string{nbcell.ParametersTag}
 		}
 		c.ID = ""
 	}
@@ -83,7 +84,7 @@ func saidOf(nb *nbformat.Notebook, opt Options) string {
 		return err.Error()
 	}
 	lines := []string{m.Notebook}
-	for _, notes := range [][]Note{m.Warnings, m.Notes} {
+	for _, notes := range [][]nbcell.Note{m.Warnings, m.Notes} {
 		for _, note := range notes {
 			lines = append(lines, note.String())
 		}
@@ -122,7 +123,7 @@ func TestPickByAlias(t *testing.T) {
 	if err != nil || !slices.Equal(m.CellNames(), []string{"cell-9", "cell-3"}) {
 		t.Errorf("%v, %v", m, err)
 	}
-	if got := DescribePosition(nb, "user.ipynb[cell [3]]:2"); !strings.HasPrefix(got, "user.ipynb, cell [3], line 2:") {
+	if got := nbcell.DescribePosition(nb, "user.ipynb[cell [3]]:2"); !strings.HasPrefix(got, "user.ipynb, cell [3], line 2:") {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,21 +1,20 @@
 package export
 
 import (
-	"go/ast"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
+	"gonbatch/submit/export/input"
+	"gonbatch/submit/export/nbcell"
 )
 
 // tagged returns a notebook with a cell tagged parameters and a main cell.
 func tagged(source string) *nbformat.Notebook {
 	nb := cells(source, "%%\nprintln(1)")
-	nb.Cells[0].Tags = []string{ParametersTag}
+	nb.Cells[0].Tags = []string{nbcell.ParametersTag}
 	return nb
 }
 
@@ -111,64 +110,34 @@ func TestParametersAndFlags(t *testing.T) {
 	nb := cells("// Epochs.\nvar epochs = 2\nvar lr, name = 1e-3, \"x\"\nvar n int",
 		"var size = flag.Int(\"size\", 3, \"how many\")\nvar text string\nfunc init_x() {\n\tflag.StringVar(&text, \"text\", \"a\"+\"b\", \"what\")\n\tflag.Func(\"f\", \"a func\", nil)\n}",
 		"var size = flag.Int(\"size\", 4, `how many now`)\nvar epochs = 5\n%%\nprintln(1)")
-	nb.Cells[0].Tags = []string{ParametersTag}
+	nb.Cells[0].Tags = []string{nbcell.ParametersTag}
 	m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t), Parameters: map[string]string{"epochs": "7"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(n int) CellRef { return CellRef{Notebook: "n.ipynb", Number: n} }
-	if diff := cmp.Diff([]Parameter{
-		{at(1), 2, "epochs", "int", "2"}, {at(1), 3, "lr", "float64", "1e-3"}, {at(1), 3, "name", "string", `"x"`}, {at(1), 4, "n", "int", "0"},
+	at := func(n int) nbcell.Ref { return nbcell.Ref{Notebook: "n.ipynb", Number: n} }
+	if diff := cmp.Diff([]input.Parameter{
+		{Ref: at(1), Line: 2, Name: "epochs", Type: "int", Default: "2"}, {Ref: at(1), Line: 3, Name: "lr", Type: "float64", Default: "1e-3"},
+		{Ref: at(1), Line: 3, Name: "name", Type: "string", Default: `"x"`}, {Ref: at(1), Line: 4, Name: "n", Type: "int", Default: "0"},
 	}, m.Parameters); diff != "" {
 		t.Errorf("parameters: %s", diff)
 	}
-	if diff := cmp.Diff([]Flag{
-		{at(2), "text", "string", `"a"+"b"`, "what"}, {at(2), "f", "func", "", "a func"}, {at(3), "size", "int", "4", "how many now"},
+	if diff := cmp.Diff([]input.Flag{
+		{Ref: at(2), Name: "text", Type: "string", Default: `"a"+"b"`, Usage: "what"}, {Ref: at(2), Name: "f", Type: "func", Usage: "a func"},
+		{Ref: at(3), Name: "size", Type: "int", Default: "4", Usage: "how many now"},
 	}, m.Flags); diff != "" {
 		t.Errorf("flags: %s", diff)
 	}
-	want := []Note{{at(3), 1, "epochs is declared again here, so -p epochs has no effect from this cell on"}}
+	want := []nbcell.Note{{Ref: at(3), Line: 1, Message: "epochs is declared again here, so -p epochs has no effect from this cell on"}}
 	if diff := cmp.Diff(want, m.Warnings); diff != "" {
 		t.Errorf("warnings: %s", diff)
 	}
 }
 
-// FuzzParameter: any text becomes the value of a string parameter and nothing else; for a number it
-// is refused or becomes one literal.
-func FuzzParameter(f *testing.F) {
-	for _, value := range []string{"3", "-1e-3", "\"; os.Exit(1) //", "`", "\n", "\x00é", "0x1p-2", "1_000", "'a'"} {
-		f.Add(value)
-	}
-	const cell = "var name = \"x\"\nvar n, rate = 1, 0.5 // note\nvar size uint8\nconst c = 1"
-	f.Fuzz(func(t *testing.T, value string) {
-		for _, name := range []string{"name", "n", "rate", "size", "c"} {
-			file := gocell.Parse(cell).File()
-			editor, _ := newParameterEditor(describeCells(tagged(cell))[0], file.Text())
-			params := parameters{values: map[string]string{name: value}}
-			err := params.apply(editor.cell, &file)
-			if err != nil {
-				if name == "name" {
-					t.Errorf("a text is refused: %v", err)
-				}
-				continue
-			}
-			again, ok := newParameterEditor(editor.cell, file.Text())
-			if !ok || len(file.Lines) != 4 || len(again.file.Decls) != len(editor.file.Decls) {
-				t.Fatalf("-p %s=%q gives other declarations:\n%s", name, value, file.Text())
-			}
-			if text := again.describe(again.file.Decls[0].(*ast.GenDecl).Specs[0].(*ast.ValueSpec), 0).Default; name == "name" {
-				if got, err := strconv.Unquote(text); err == nil && got != value && strings.Join(strings.Fields(value), " ") == value {
-					t.Errorf("-p name=%q gives %q", value, got)
-				}
-			}
-		}
-	})
-}
-
 // TestParameterFile: an error in a value from a file names its place.
 func TestParameterFile(t *testing.T) {
 	nb := cells("var small uint8 = 1", "%%\nprintln(small)")
-	nb.Cells[0].Tags = []string{ParametersTag}
+	nb.Cells[0].Tags = []string{nbcell.ParametersTag}
 	for name, want := range map[string]string{"small": "p.yaml, line 3: small: 300: ", "smal": "p.yaml, line 3: smal: 300: n.ipynb declares no parameter smal"} {
 		_, err := FromNotebook(nb, Options{SourceDir: sourceDir(t), Parameters: map[string]string{name: "300"}, ParameterPlaces: map[string]string{name: "p.yaml, line 3"}})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -7,41 +7,42 @@ import (
 
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/rundir"
+	"gonbatch/submit/export/nbcell"
 )
 
 // picks are the arguments of --cell.
 type picks []string
 
 // direct reports whether one of the picks names the cell by tag, id or number.
-func (p picks) direct(cell *cellInfo) bool {
+func (p picks) direct(cell *nbcell.Cell) bool {
 	return slices.ContainsFunc(p, func(pick string) bool { return names(pick, cell) })
 }
 
 // names reports whether a pick is a tag, the id or the number of the cell.
-func names(pick string, cell *cellInfo) bool {
+func names(pick string, cell *nbcell.Cell) bool {
 	return cell.HasTag(pick) || pick != "" && pick == cell.ID || pick == cell.Label()
 }
 
 // leftOut reports whether a tag leaves the cell out and no pick includes it.
-func (p picks) leftOut(cell *cellInfo) bool {
-	return Skips(cell.Cell) && !slices.ContainsFunc(p, func(pick string) bool {
-		return !slices.Contains(SkipTags, pick) && names(pick, cell)
+func (p picks) leftOut(cell *nbcell.Cell) bool {
+	return nbcell.Skips(cell.Cell) && !slices.ContainsFunc(p, func(pick string) bool {
+		return !slices.Contains(nbcell.SkipTags, pick) && names(pick, cell)
 	})
 }
 
 // wants reports whether the cell, called name in the job, is picked; without picks all cells are.
-func (p picks) wants(name string, cell *cellInfo) bool {
+func (p picks) wants(name string, cell *nbcell.Cell) bool {
 	return len(p) == 0 || slices.Contains(p, name) || p.direct(cell)
 }
 
 // check returns an error for a pick that matches no cell.
-func (p picks) check(nb string, all []rundir.Cell, cells []*cellInfo) error {
+func (p picks) check(nb string, all []rundir.Cell, cells []*nbcell.Cell) error {
 	choice := cellNames(all)
 	for _, pick := range p {
 		if slices.Contains(choice, pick) {
 			continue
 		}
-		var other *cellInfo
+		var other *nbcell.Cell
 		for _, cell := range cells {
 			if names(pick, cell) && (other == nil || !runs(all, other)) {
 				other = cell
@@ -51,14 +52,14 @@ func (p picks) check(nb string, all []rundir.Cell, cells []*cellInfo) error {
 		case other == nil:
 			return fmt.Errorf("--cell %s: %s has no cell with that tag, id, number or name%s%s", pick, nb, suggestion(pick, choice), choices(choice))
 		case !runs(all, other):
-			return fmt.Errorf("--cell %s: %s is not a main cell: it has no %%%%, %%main, %%exec or func main%s", pick, other.ref, choices(choice))
+			return fmt.Errorf("--cell %s: %s is not a main cell: it has no %%%%, %%main, %%exec or func main%s", pick, other.Ref, choices(choice))
 		}
 	}
 	return nil
 }
 
 // runs reports whether the job runs a program or command of a cell.
-func runs(all []rundir.Cell, cell *cellInfo) bool {
+func runs(all []rundir.Cell, cell *nbcell.Cell) bool {
 	return slices.ContainsFunc(all, func(made rundir.Cell) bool { return made.Number == cell.Number })
 }
 
@@ -79,6 +80,6 @@ func choices(names []string) string {
 }
 
 // codeCells returns the code cells that are not left out.
-func codeCells(cells []*cellInfo, p picks) []*cellInfo {
-	return slices.DeleteFunc(slices.Clone(cells), func(cell *cellInfo) bool { return !isCode(cell) || p.leftOut(cell) })
+func codeCells(cells []*nbcell.Cell, p picks) []*nbcell.Cell {
+	return slices.DeleteFunc(slices.Clone(cells), func(cell *nbcell.Cell) bool { return !cell.IsCode() || p.leftOut(cell) })
 }

@@ -2,14 +2,19 @@ package export
 
 import (
 	"regexp"
+	"slices"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/submit/export/decl"
+	"gonbatch/submit/export/input"
+	"gonbatch/submit/export/nbcell"
+	"gonbatch/submit/export/pitfall"
 	"gonbatch/submit/export/script"
 )
 
 // session simulates a kernel that runs the cells one after another: it remembers what GoNB would.
 type session struct {
-	decls   *declSet
+	decls   *decl.Set
 	kept    kept // by %keep
 	env     map[string]string
 	dir     string
@@ -18,12 +23,12 @@ type session struct {
 	// the arguments of the cell that ran last.
 	args, cellArgs []string
 	mods           []*ModuleCommand
-	warnings       []Note
+	warnings       []nbcell.Note
 	// shells are the current cell's commands.
 	shells []shellCommand
 	// sources are the sources of the cells that ran.
 	sources []string
-	params  parameters
+	params  input.Parameters
 	// packages are what the kept variables' initial values may come from.
 	packages packages
 	// notebookDir is the notebook's folder, where the kernel starts.
@@ -35,39 +40,37 @@ type session struct {
 	capture script.Capture
 	// testLine is the line of the last %test.
 	testLine int
-	flags    []Flag
-	// addsFlags is the cell that calls AddFlags of trainer's Config.
-	addsFlags *CellRef
-	notes     []Note
-	findings  findings
+	flags    input.Flags
+	notes    []nbcell.Note
+	findings pitfall.Findings
 	// end is the last main's dead end.
-	end *deadEnd
+	end *pitfall.DeadEnd
 }
 
 // newSession returns the session of a kernel that has just started.
 func newSession(notebookDir string) *session {
-	return &session{notebookDir: notebookDir, decls: newDeclSet(), findings: newFindings(), env: map[string]string{}}
+	return &session{notebookDir: notebookDir, decls: decl.NewSet(), findings: pitfall.NewFindings(), env: map[string]string{}}
 }
 
 // warn adds a warning about something that the exported programs do without.
-func (s *session) warn(cell *cellInfo, line int, message string) {
-	s.warnings = append(s.warnings, Note{CellRef: cell.ref, Line: line, Message: message})
+func (s *session) warn(cell *nbcell.Cell, line int, message string) {
+	s.warnings = append(s.warnings, nbcell.Note{Ref: cell.Ref, Line: line, Message: message})
 }
 
 // run runs a cell up to its main, which it returns: all magics first, then the declarations, as in
 // GoNB.
-func (s *session) run(cell *cellInfo) (main *decl, err error) {
+func (s *session) run(cell *nbcell.Cell) (main *decl.Decl, err error) {
 	source := gocell.TypedParameters(gocell.PlainLines(cell.Source), s.sources)
 	s.sources = append(s.sources, source)
 	code := gocell.Parse(source)
-	s.mayFail = cell.HasTag(MayFailTag) || code.Has(gocell.AllowFail)
+	s.mayFail = cell.HasTag(nbcell.MayFailTag) || code.Has(gocell.AllowFail)
 	s.isTest, s.capture = code.Has(gocell.Test), script.Capture{}
 	if code.Program != nil {
 		return nil, s.magic(cell, code, *code.Program)
 	}
 	for _, call := range code.Calls {
 		if err := code.CheckCall(call); err != nil {
-			return nil, cell.errorf(call.Line, "%v", err)
+			return nil, cell.Errorf(call.Line, "%v", err)
 		}
 		if err := s.magic(cell, code, call); err != nil {
 			return nil, err
@@ -76,7 +79,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	s.warnOfMisread(cell, code)
 	file := code.File()
 	if line, err := file.CheckMains(); err != nil {
-		return nil, cell.errorf(line, "%v", err)
+		return nil, cell.Errorf(line, "%v", err)
 	}
 	if !s.isTest && code.FirstGo() < 0 && !code.Has(gocell.Exec) {
 		return nil, nil // Nothing runs, and the next cell gets the arguments, as in GoNB.
@@ -87,20 +90,12 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.decls.add(decls)
-	s.addKept(cell, decls.main)
-	s.flags, s.end = addFlags(s.flags, decls.flags), decls.end
-	if decls.addsFlags {
-		s.addsFlags = &cell.ref
-	}
-	s.notes = append(s.notes, decls.findings...)
-	if decls.main == nil {
-		s.notes = append(s.notes, decls.notes...)
-	}
+	s.decls.Add(decls)
+	s.addKept(cell, decls.Main)
 	if s.isTest {
 		return s.testMain(cell, decls), nil
 	}
-	return decls.main, nil
+	return decls.Main, nil
 }
 
 // packageClause matches a whole package clause.
@@ -108,7 +103,7 @@ var packageClause = regexp.MustCompile(`^package\s+\w+\s*(//.*|/\*.*)?$`)
 
 // warnOfMisread warns about lines that GoNB reads in another way than their author may expect, such
 // as those that look like package clauses.
-func (s *session) warnOfMisread(cell *cellInfo, code gocell.Cell) {
+func (s *session) warnOfMisread(cell *nbcell.Cell, code gocell.Cell) {
 	told := map[int]bool{}
 	for _, remark := range code.Remarks() {
 		s.warn(cell, remark.Line, remark.Message)
@@ -122,19 +117,45 @@ func (s *session) warnOfMisread(cell *cellInfo, code gocell.Cell) {
 }
 
 // parse parses a cell's Go code, with the given values of its parameters.
-func (s *session) parse(cell *cellInfo, file gocell.File) (*cellDecls, error) {
-	isParameters := cell.HasTag(ParametersTag) || cell.HasTag(InjectedTag)
-	if isParameters {
-		if err := s.params.apply(cell, &file); err != nil {
+func (s *session) parse(cell *nbcell.Cell, file gocell.File) (*decl.Cell, error) {
+	if cell.HasParameters() {
+		if err := s.params.Apply(cell, &file); err != nil {
 			return nil, err
 		}
 	}
-	decls, err := parseDecls(cell, file, &s.findings)
-	if err != nil || isParameters {
-		return decls, err
+	code, err := cell.Parse(file)
+	if err != nil {
+		return nil, err
 	}
-	for _, name := range s.params.redeclared(decls) {
-		s.warn(cell, 1, name+" is declared again here, so -p "+name+" has no effect from this cell on")
+	decls, err := decl.In(code)
+	if err != nil {
+		return nil, err
+	}
+	s.note(code, decls.Main != nil)
+	if !cell.HasParameters() {
+		s.warnOfRedeclared(cell, decls)
 	}
 	return decls, nil
+}
+
+// note remembers a cell's flags and pitfalls.
+func (s *session) note(code *nbcell.Code, hasMain bool) {
+	found := s.findings.Add(code)
+	s.end = found.End
+	s.notes = slices.Concat(s.notes, found.Notes, s.flags.Add(code))
+	if !hasMain {
+		s.notes = append(s.notes, found.Exits...)
+	}
+}
+
+// warnOfRedeclared warns about parameters with given values that a cell without the tag declares
+// again.
+func (s *session) warnOfRedeclared(cell *nbcell.Cell, decls *decl.Cell) {
+	for _, d := range decls.Decls {
+		for _, name := range d.Names {
+			if _, given := s.params.Values[name]; given {
+				s.warn(cell, 1, name+" is declared again here, so -p "+name+" has no effect from this cell on")
+			}
+		}
+	}
 }

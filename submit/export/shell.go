@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/submit/export/nbcell"
 	"gonbatch/submit/export/script"
 )
 
@@ -91,7 +92,7 @@ func (m played) body() string {
 }
 
 // addShell adds a cell of the job for a shell command.
-func (e *exporter) addShell(cell *cellInfo, sh shellCommand, picked bool) {
+func (e *exporter) addShell(cell *nbcell.Cell, sh shellCommand, picked bool) {
 	name := e.namer.unique(shellName(cell))
 	made := rundir.Cell{
 		Name: name, Number: cell.Number, Alias: cell.Alias, ID: cell.ID, Env: sh.env, Dir: sh.dir,
@@ -101,13 +102,18 @@ func (e *exporter) addShell(cell *cellInfo, sh shellCommand, picked bool) {
 	if !picked && !e.picks.wants(name, cell) {
 		return
 	}
-	e.module.Files[made.Script()] = cell.script(printable(fmt.Sprintf("%s, line %d: %s", cell.ref, sh.line, sh.title)), sh.mayFail).Command(sh.run)
+	e.module.Files[made.Script()] = scriptOf(cell, nbcell.Printable(fmt.Sprintf("%s, line %d: %s", cell.Ref, sh.line, sh.title)), sh.mayFail).Command(sh.run)
 	e.module.Cells = append(e.module.Cells, made)
+}
+
+// scriptOf returns the script for a cell of the job that comes from a cell.
+func scriptOf(cell *nbcell.Cell, place string, mayFail bool) script.Script {
+	return script.Script{Notebook: cell.Ref.Notebook, Place: place, MayFail: mayFail}
 }
 
 // shellName returns the prefix for the names of the job's cells that run a cell's shell commands.
 // It never comes from the heading, which names the main cell.
-func shellName(cell *cellInfo) string { return "shell-" + strings.Trim(cell.Label(), "[]") }
+func shellName(cell *nbcell.Cell) string { return "shell-" + strings.Trim(cell.Label(), "[]") }
 
 // titleLimit is the maximum length of a command in messages.
 const titleLimit = 60
@@ -115,7 +121,7 @@ const titleLimit = 60
 // shortened cuts a command to its first line and to titleLimit.
 func shortened(command string) string {
 	line, _, _ := strings.Cut(command, "\n")
-	runes := []rune(printable(strings.TrimRight(line, " \t\r")))
+	runes := []rune(nbcell.Printable(strings.TrimRight(line, " \t\r")))
 	if len(runes) > titleLimit {
 		return string(runes[:titleLimit-3]) + "..."
 	}

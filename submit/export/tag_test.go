@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/submit/export/nbcell"
 )
 
 func TestTags(t *testing.T) {
@@ -64,7 +65,7 @@ func TestTags(t *testing.T) {
 
 func TestInjectedParameters(t *testing.T) {
 	nb := cells("var epochs = 2\nvar rate = 0.5", "// Parameters\nvar epochs = 7", "%%\nprintln(epochs, rate)")
-	nb.Cells[0].Tags, nb.Cells[1].Tags = []string{ParametersTag}, []string{InjectedTag}
+	nb.Cells[0].Tags, nb.Cells[1].Tags = []string{nbcell.ParametersTag}, []string{nbcell.InjectedTag}
 	for _, tt := range []struct{ given, want string }{{"", "var epochs int = 7\n"}, {"9", "var epochs int = 9\n"}} {
 		opt := Options{SourceDir: sourceDir(t)}
 		if tt.given != "" {
@@ -86,7 +87,7 @@ func TestInjectedParameters(t *testing.T) {
 // TestInjectedTypes: a value that papermill injects has its parameter's type, as in the kernel.
 func TestInjectedTypes(t *testing.T) {
 	nb := cells("var rate float32 = 0.5\nconst n = 3", "// Parameters\nvar rate = 1\nvar n = 4\n", "%%\nprintln(rate, n)")
-	nb.Cells[0].Tags, nb.Cells[1].Tags = []string{ParametersTag}, []string{InjectedTag}
+	nb.Cells[0].Tags, nb.Cells[1].Tags = []string{nbcell.ParametersTag}, []string{nbcell.InjectedTag}
 	m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 )
@@ -8,7 +9,7 @@ import (
 // lossy writes to a log. It drops text that doesn't fit on a full disk, because an error would give
 // the programs a broken pipe and end them.
 type lossy struct {
-	out io.Writer
+	out io.WriteCloser
 	err error // The first error.
 }
 
@@ -20,8 +21,10 @@ func (l *lossy) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// warn prints a warning if the log lacks output.
-func (l *lossy) warn(w io.Writer) {
+// close closes the log, and prints a warning if it lacks output: some file systems report a full
+// disk only now.
+func (l *lossy) close(w io.Writer) {
+	l.err = cmp.Or(l.err, l.out.Close())
 	if l.err != nil {
 		fmt.Fprintf(w, "warning: a part of the output is in no log: %v\n", l.err)
 	}

@@ -199,11 +199,10 @@ func (s *start) ranks(ctx context.Context, cell rundir.Cell) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
+	kept := &lossy{out: log}
+	defer kept.close(s.Err)
 	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), cell.Name)...)
 	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks as a step of that job, and wait for CPUs.
-	kept := &lossy{out: log}
-	defer kept.warn(s.Err)
 	out := io.MultiWriter(&screen{out: s.Err}, kept)
 	cmd.Stdout, cmd.Stderr = out, out
 	return s.showing(func() (int, error) { return runGroup(ctx, cmd, tellMPIRun) })

@@ -23,6 +23,7 @@ import (
 	"gonbatch/internal/userdir"
 	"gonbatch/submit/export"
 	"gonbatch/submit/export/gomod"
+	"gonbatch/submit/export/nbcell"
 )
 
 // startFromEarlier requires the versions that the notebook or its session had before, and takes the
@@ -139,8 +140,8 @@ func reason(output []byte, err error) string {
 }
 
 // mistake returns the error for a line of a cell.
-func (r *resolver) mistake(site export.Site, format string, args ...any) *export.CellError {
-	e := &export.CellError{CellRef: site.CellRef, Line: site.Line, Message: fmt.Sprintf(format, args...)}
+func (r *resolver) mistake(site nbcell.Site, format string, args ...any) *nbcell.Error {
+	e := &nbcell.Error{Ref: site.Ref, Line: site.Line, Message: fmt.Sprintf(format, args...)}
 	for _, cell := range r.first.Sources {
 		if lines := strings.Split(cell.Source, "\n"); cell.Number == site.Number && site.Line >= 1 && site.Line <= len(lines) {
 			e.SourceLine = lines[site.Line-1]
@@ -150,7 +151,7 @@ func (r *resolver) mistake(site export.Site, format string, args ...any) *export
 }
 
 func (r *resolver) warn(command *export.ModuleCommand, message string) {
-	r.warnings = append(r.warnings, export.Note{CellRef: command.CellRef, Line: command.Line, Message: message})
+	r.warnings = append(r.warnings, nbcell.Note{Ref: command.Ref, Line: command.Line, Message: message})
 }
 
 // tmpDirVariable is the variable with the folder of the kernel's module.

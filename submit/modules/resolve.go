@@ -14,6 +14,7 @@ import (
 	"gonbatch/internal/gomodule"
 	"gonbatch/submit/export"
 	"gonbatch/submit/export/gomod"
+	"gonbatch/submit/export/nbcell"
 	"gonbatch/submit/scratch"
 )
 
@@ -41,7 +42,7 @@ type Result struct {
 	// version, sorted.
 	Taken []Taken
 	// Warnings describe failed commands, and versions that may not be the expected ones.
-	Warnings []export.Note
+	Warnings []nbcell.Note
 	// LockError is why the lock could not be written.
 	LockError error
 }
@@ -72,7 +73,7 @@ type resolver struct {
 	imports map[string]map[string]string
 	// why is where each module's version comes from.
 	why      map[string]string
-	warnings []export.Note
+	warnings []nbcell.Note
 	// workspace are the modules that go.work has replaced.
 	workspace []string
 	// plain is set if gonbatch's requirements are left out; required are the modules for which
@@ -82,7 +83,7 @@ type resolver struct {
 }
 
 // Resolve finds the modules of a notebook that was exported with gonbatch's own ones. It runs no go
-// command if nothing is missing. A mistake in the notebook is an *export.CellError.
+// command if nothing is missing. A mistake in the notebook is an *nbcell.Error.
 func Resolve(ctx context.Context, m *export.Module, again Exporter, opt Options) (*Result, error) {
 	r := &resolver{Options: opt, export: again, first: m}
 	r.reset()

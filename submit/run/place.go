@@ -7,7 +7,7 @@ import (
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
-	"gonbatch/submit/export"
+	"gonbatch/submit/export/nbcell"
 )
 
 // Locate adds the place in the notebook where a rank failed to an error: the first in the trace of
@@ -30,7 +30,7 @@ func failurePlaces(trace []string) (first, last string) {
 				return first, last
 			}
 		}
-		if found := export.Positions(line); len(found) > 0 {
+		if found := nbcell.Positions(line); len(found) > 0 {
 			last = found[len(found)-1]
 			if !strings.HasPrefix(line, "\t") || first == "" {
 				first = last // The line of log.Fatal is followed by those that led to it.
@@ -49,7 +49,7 @@ func tracePlaces(trace []string) (first, last string) {
 			break
 		}
 		inGoroutine = inGoroutine || strings.HasPrefix(line, "goroutine ")
-		if found := export.Positions(line); len(found) > 0 {
+		if found := nbcell.Positions(line); len(found) > 0 {
 			first, last = cmp.Or(first, found[0]), found[len(found)-1]
 		}
 	}
@@ -64,5 +64,5 @@ func describePlace(dir rundir.Dir, at string) string {
 	if err != nil {
 		return ""
 	}
-	return export.DescribePosition(nb, at)
+	return nbcell.DescribePosition(nb, at)
 }

@@ -11,6 +11,7 @@ import (
 	"gonbatch/submit"
 	"gonbatch/submit/executed"
 	"gonbatch/submit/export"
+	"gonbatch/submit/export/nbcell"
 	"gonbatch/submit/report"
 	"gonbatch/submit/stage"
 )
@@ -182,7 +183,7 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 func (rs *Runs) warnUndistributed(m *export.Module, ranks int) {
 	for _, cell := range m.Undistributed() {
 		rs.Warn("%s, cell %s: uses GoMLX without package gonbatch/distributed, so each of the %d ranks computes everything by itself; "+
-			"train with package trainer or distributed, or run it once: tag the cell %s", m.Notebook, cell.Label(), ranks, export.OnceTags[0])
+			"train with package trainer or distributed, or run it once: tag the cell %s", m.Notebook, cell.Label(), ranks, nbcell.OnceTags[0])
 	}
 }
 

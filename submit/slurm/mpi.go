@@ -31,9 +31,9 @@ var libraries = []library{
 	{"libmpich.so", []string{"pmi2", "pmix"}},
 }
 
-// FindMPI chooses the MPI of spec. It keeps what the user gave, and finds the rest from srun's
+// findMPI chooses the MPI of spec. It keeps what the user gave, and finds the rest from srun's
 // kinds and the libraries for which installed is true. One task needs no MPI.
-func (s *Scheduler) FindMPI(ctx context.Context, spec submit.JobSpec, installed func(soname string) bool) (MPI, error) {
+func (s *Scheduler) findMPI(ctx context.Context, spec submit.JobSpec, installed func(soname string) bool) (MPI, error) {
 	given := MPI{Kind: spec.MPI, Library: spec.MPILibrary}
 	if given.Kind == "auto" {
 		given.Kind = ""

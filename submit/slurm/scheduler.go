@@ -15,8 +15,8 @@ import (
 	"gonbatch/submit/loader"
 )
 
-// Name is this scheduler's name in manifests.
-const Name = "slurm"
+// name is this scheduler's name in manifests.
+const name = "slurm"
 
 // Scheduler runs jobs through SLURM.
 type Scheduler struct {
@@ -46,7 +46,7 @@ func New(shell submit.Shell) *Scheduler {
 }
 
 // Name is this scheduler's name in manifests.
-func (s *Scheduler) Name() string { return Name }
+func (s *Scheduler) Name() string { return name }
 
 // Platform returns cuda for a job that asks for GPUs.
 func (s *Scheduler) Platform(spec submit.JobSpec) string {
@@ -70,7 +70,7 @@ func (s *Scheduler) Prepare(ctx context.Context, spec submit.JobSpec, preview bo
 	var asked sync.WaitGroup
 	asked.Go(func() { s.warnPartition(ctx, spec) })
 	libraries := loader.New(ctx, s.runner, s.shell.Getenv)
-	mpi, err := s.FindMPI(ctx, spec, func(soname string) bool { return len(libraries.Find(soname)) > 0 })
+	mpi, err := s.findMPI(ctx, spec, func(soname string) bool { return len(libraries.Find(soname)) > 0 })
 	asked.Wait()
 	if preview && errors.Is(err, exec.ErrNotFound) {
 		mpi, err = MPI{Kind: "pmix", Library: spec.MPILibrary}, nil
@@ -100,13 +100,13 @@ func (s *Scheduler) QueueCommand(spec submit.JobSpec) string {
 	return submitCommand(spec)
 }
 
-// ErrNoSLURM is the error for a machine without SLURM commands.
-var ErrNoSLURM = errors.New("cannot queue the job: sbatch is not on PATH; run submit on a login node of a SLURM cluster, or run the notebook on this machine with --local")
+// errNoSLURM is the error for a machine without SLURM commands.
+var errNoSLURM = errors.New("cannot queue the job: sbatch is not on PATH; run submit on a login node of a SLURM cluster, or run the notebook on this machine with --local")
 
 // available returns ErrNoSLURM if sbatch is not on PATH.
 func available() error {
 	if _, err := exec.LookPath("sbatch"); err != nil {
-		return ErrNoSLURM
+		return errNoSLURM
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func TestFindMPI(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.spec.Nodes, tc.spec.TasksPerNode = 2, 1
 			installed := func(soname string) bool { return strings.Contains(strings.Join(tc.installed, " ")+" ", soname+" ") }
-			got, err := New(submit.Shell{Runner: &fake{t: t, answers: map[string]answer{"srun --mpi=list": {out: mpiList}}}}).FindMPI(t.Context(), tc.spec, installed)
+			got, err := New(submit.Shell{Runner: &fake{t: t, answers: map[string]answer{"srun --mpi=list": {out: mpiList}}}}).findMPI(t.Context(), tc.spec, installed)
 			if got != tc.want || fmt.Sprint(err) != orNil(tc.err) {
 				t.Errorf("FindMPI = %+v, %v\nwant      %+v, %s", got, err, tc.want, tc.err)
 			}
@@ -94,7 +94,7 @@ func TestFindMPI(t *testing.T) {
 
 func TestOneTaskNeedsNoMPI(t *testing.T) {
 	runner := &fake{t: t}
-	got, err := New(submit.Shell{Runner: runner}).FindMPI(t.Context(), submit.JobSpec{Nodes: 1, TasksPerNode: 1}, nil)
+	got, err := New(submit.Shell{Runner: runner}).findMPI(t.Context(), submit.JobSpec{Nodes: 1, TasksPerNode: 1}, nil)
 	if err != nil || got.Kind != "none" || len(runner.ran) != 0 {
 		t.Errorf("FindMPI = %+v, %v after %q", got, err, runner.ran)
 	}

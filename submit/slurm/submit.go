@@ -96,7 +96,7 @@ func refused(spec submit.JobSpec, err error) error {
 	kept := fmt.Sprintf("nothing is lost: everything is staged in %s; queue it with: %s", spec.RunDir.Path(), submitCommand(spec))
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("%w\n%s", ErrNoSLURM, kept)
+		return fmt.Errorf("%w\n%s", errNoSLURM, kept)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("cannot queue the job: %w: is SLURM's controller up (scontrol ping)? The job may be queued: submit status %s says so once SLURM answers; check before you submit again",
 			err, shellescape.Quote(spec.RunDir.Path()))

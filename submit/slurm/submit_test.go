@@ -46,7 +46,7 @@ func TestSubmit(t *testing.T) {
 			err: "SLURM rejected the job: sbatch: sbatch: error: invalid partition specified: nope" + kept},
 		{name: "SLURM's own time-out, but a job", answer: answer{err: commandError("sbatch", "Batch job submission failed: Socket timed out on send/recv operation")}, jobs: queued,
 			want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
-		{name: "missing", answer: answer{err: &submit.CommandError{Name: "sbatch", Err: exec.ErrNotFound}}, err: ErrNoSLURM.Error() + kept},
+		{name: "missing", answer: answer{err: &submit.CommandError{Name: "sbatch", Err: exec.ErrNotFound}}, err: errNoSLURM.Error() + kept},
 		{name: "no answer", answer: answer{err: &submit.CommandError{Name: "sbatch", Err: context.DeadlineExceeded}}, err: late},
 		{name: "no answer, but a job", answer: answer{err: &submit.CommandError{Name: "sbatch", Err: context.DeadlineExceeded}}, jobs: queued,
 			want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},

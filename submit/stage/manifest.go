@@ -6,6 +6,7 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/export"
+	"gonbatch/submit/export/input"
 	"gonbatch/submit/store"
 )
 
@@ -26,8 +27,8 @@ func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, dir rundir.D
 		SourcesSHA256: hashSources(p.Module),
 		Cells:         p.hashedCells(spec),
 		CommandLine:   shell.CommandLine,
-		Parameters:    p.Module.ParameterValues(p.Notebook.Parameters),
-		Flags:         p.Module.FlagValues(spec.Args),
+		Parameters:    input.ParameterValues(p.Module.Parameters, p.Notebook.Parameters),
+		Flags:         input.FlagValues(p.Module.Flags, spec.Args),
 		Versions:      versionsOf(p.Module, p.build.GoVersion),
 		Created:       shell.Now(),
 		ReusedFrom:    p.Reuse.run(),

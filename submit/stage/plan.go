@@ -7,6 +7,7 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/executed"
 	"gonbatch/submit/export"
+	"gonbatch/submit/export/nbcell"
 )
 
 // plan returns what the run does with the notebook's cells.
@@ -18,7 +19,7 @@ func (n Notebook) plan(m *export.Module, nb *nbformat.Notebook) (executed.Plan, 
 	plan := executed.Plan{Input: input, Cells: m.Cells, Parameters: n.Parameters, Version: "gonbatch " + Version()}
 	for _, cell := range nb.Cells {
 		runs := slices.ContainsFunc(m.Cells, func(s rundir.Cell) bool { return s.Number == cell.Number })
-		if export.Skips(cell) && !runs {
+		if nbcell.Skips(cell) && !runs {
 			plan.LeftOut = append(plan.LeftOut, cell.Number)
 		}
 	}

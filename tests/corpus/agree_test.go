@@ -13,6 +13,7 @@ import (
 	"gonbatch/internal/nbformat"
 	"gonbatch/kernel/cell"
 	"gonbatch/submit/export"
+	"gonbatch/submit/export/nbcell"
 )
 
 // snippets are the lines of random cells: each magic as it may be used, and Go code that could be
@@ -64,7 +65,7 @@ func checkAgreement(t *testing.T, root, source string) string {
 	}}
 	module, err := export.FromNotebook(nb, export.Options{SourceDir: root})
 	if prepared.Err != nil {
-		var mistake *export.CellError
+		var mistake *nbcell.Error
 		if !errors.As(err, &mistake) || fmt.Sprintf("line %d: %s", mistake.Line, mistake.Message) != prepared.Err.Error() {
 			t.Errorf("%q: the kernel says %v, a job %v", source, prepared.Err, err)
 		}

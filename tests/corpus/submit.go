@@ -15,6 +15,7 @@ import (
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
+	"gonbatch/submit/export/nbcell"
 )
 
 // runRoot is where submit creates its run directories, in the notebook's folder.
@@ -96,7 +97,7 @@ func (s Submit) Observe(ctx context.Context, c Case, run rundir.Dir, dir string)
 			continue
 		}
 		seen := Cell{Number: cell.Number, Status: OK}
-		if failed || export.Skips(cell) {
+		if failed || nbcell.Skips(cell) {
 			seen.Status = NotRun
 			o.Cells = append(o.Cells, seen)
 			continue

@@ -20,6 +20,12 @@ import (
 // libraryModule is the path of gonbatch's own module.
 const libraryModule = "gonbatch"
 
+// GoMLX begins the import paths of GoMLX, and GonbUI those of GoNB's library for programs.
+const (
+	GoMLX  = "github.com/gomlx/"
+	GonbUI = "github.com/janpfeifer/gonb/gonbui"
+)
+
 // Library turns gonbatch's own go.mod into the notebook's: without its tools, and with gonbatch
 // itself replaced by its source tree. gonbatch was tested with these versions, and choosing them
 // needs no network.
