@@ -46,7 +46,7 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) er
 		}
 		os.Exit(code)
 	}
-	return fmt.Errorf("trainer: %s: %w", t.config.Name, placed(err))
+	return fmt.Errorf("trainer: %s: %w", t.config.Name, placed(t.explainBuild(err)))
 }
 
 func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) error {
