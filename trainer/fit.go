@@ -31,12 +31,14 @@ import (
 // started, Fit ends the process instead, with the exit code that makes the job start again. If a
 // loss is no longer finite, the error is a *DivergedError.
 func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) error {
+	t.hasFailed = false
 	err := t.fit(ctx, training, validation)
 	if err == nil {
 		t.fitted = true
 		t.listener.heed()
 		return nil
 	}
+	t.failed(err)
 	var stopped *StoppedError
 	if code := t.env.RequeueCode; code != 0 && errors.As(err, &stopped) && stopped.Requeue {
 		t.printf("%v\n", err)
@@ -208,6 +210,9 @@ func (r *run) batches() error {
 		r.stepper.kind = r.kindOf(first + i)
 		return r.stepper.kind
 	}
+	if err := r.call(onBatchStart); err != nil {
+		return err
+	}
 	for metrics, err := range r.world.TrainSteps(r.gomlx, r.loader, spec) {
 		if err != nil {
 			return err
@@ -218,6 +223,9 @@ func (r *run) batches() error {
 		// The loop ends only at an update: each rank has its own part of the accumulated gradients.
 		if r.plan.isUpdate(r.at.Batch-1) && (r.atEpochEnd() || r.stopped > goOn || r.ended()) {
 			break
+		}
+		if err := r.call(onBatchStart); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -335,6 +343,7 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 func (r *run) diverged(name string, value float64) error {
 	err := &DivergedError{Name: name, Value: value, Step: r.at.Step, Rank: r.world.Rank(), Host: hostname()}
 	if r.world.Size() > 1 {
+		r.failed(err)
 		r.world.Abort(&distributed.FailureError{Kind: rundir.NaN, Err: err})
 	}
 	return err

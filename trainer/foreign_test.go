@@ -146,7 +146,9 @@ func TestInitFromNamesRefuses(t *testing.T) {
 			[]string{"without a name:\n    example.inputs, (Float32)[6, 6, 5, 2]\n    example.outputs, (Float32)[6, 4]\n"},
 		},
 		"twice": {
-			names(func(all map[string]trainer.Target) { all["conv1.bias"] = trainer.Target{Variable: "/hidden/dense/biases"} }),
+			names(func(all map[string]trainer.Target) {
+				all["conv1.bias"] = trainer.Target{Variable: "/hidden/dense/biases"}
+			}),
 			[]string{"conv1.bias, (Float32)[3] and fc1.bias, (Float32)[7]: both become /hidden/dense/biases"},
 		},
 		"no path": {
@@ -160,7 +162,9 @@ func TestInitFromNamesRefuses(t *testing.T) {
 			[]string{"conv1.weight, for /conv/conv/weights: TorchLinear: the weight must have the shape [out, in], got (Float32)[3, 2, 3, 5]"},
 		},
 		"not converted": {
-			names(func(all map[string]trainer.Target) { all["fc2.weight"] = trainer.Target{Variable: "/logits/dense/weights"} }),
+			names(func(all map[string]trainer.Target) {
+				all["fc2.weight"] = trainer.Target{Variable: "/logits/dense/weights"}
+			}),
 			[]string{"(Float32)[4, 7]", "the first shape is from fc2.weight, (Float32)[4, 7] (InitFromNames testdata/torch.safetensors): check its Layout"},
 		},
 		"another variable, and one without": {

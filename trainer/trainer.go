@@ -34,22 +34,24 @@ type Trainer struct {
 	further   []validationSet
 	frozen    []string
 	scales    []scale
+	changes   []GradientFn
 	logger    logger.Logger // Nil on all ranks but 0, and if nothing is logged.
 	display   *display
 	saver     *saver // Nil if there are no checkpoints.
 	randoms   *randoms
 	out       io.Writer
 
-	loaded   bool                 // The newest checkpoint was looked for, and read if there is one.
-	origin   origin               // That checkpoint.
-	snapshot *checkpoint.Snapshot // Its values, until the training's program is built and compared with them.
-	resumed  bool                 // Fit has resumed its training, if there is one to resume.
-	fitting  bool                 // Fit is running.
-	fitted   bool                 // Fit has trained to the end.
-	initial  []*initial           // In the order of the options.
-	best     string               // What LoadBest has loaded, or LoadAverage; empty if neither was called.
-	rewound  bool                 // The loggers know where the training resumes.
-	saved    *position            // Of the newest checkpoint.
+	loaded    bool                 // The newest checkpoint was looked for, and read if there is one.
+	origin    origin               // That checkpoint.
+	snapshot  *checkpoint.Snapshot // Its values, until the training's program is built and compared with them.
+	resumed   bool                 // Fit has resumed its training, if there is one to resume.
+	fitting   bool                 // Fit is running.
+	fitted    bool                 // Fit has trained to the end.
+	hasFailed bool                 // The callbacks know that this call of Fit has failed.
+	initial   []*initial           // In the order of the options.
+	best      string               // What LoadBest has loaded, or LoadAverage; empty if neither was called.
+	rewound   bool                 // The loggers know where the training resumes.
+	saved     *position            // Of the newest checkpoint.
 
 	newAverages bool // The weights have averages, but that checkpoint has none.
 	oldAverages bool // That checkpoint has averages, but the weights have none.
@@ -137,7 +139,7 @@ func (t *Trainer) open() error {
 	t.stepper = &stepper{
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
 		clipNorm: t.config.GradientClipNorm, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
-		localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales,
+		localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, changes: t.changes,
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}
 	t.gomlx = t.task.gomlx(t.stepper)
