@@ -75,7 +75,7 @@ func (p plannedRun) callsFrom(at place, losses []float64) []call {
 		if m.batch == 0 {
 			m.call("EpochStart")
 		}
-		for m.batch < p.batches && !(m.ended() && m.updated()) {
+		for m.batch < p.batches && (!m.ended() || !m.updated()) {
 			m.train()
 		}
 		if m.batch < p.batches {

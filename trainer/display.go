@@ -96,7 +96,7 @@ func (d *display) end() {
 
 func (d *display) batch(r *run) {
 	if d.bar != nil {
-		d.bar.Describe(fmt.Sprintf("epoch %d  loss %.4f", r.at.Epoch+1, r.loss))
+		d.bar.Describe(fmt.Sprintf("%sepoch %d  loss %.4f", r.label(), r.at.Epoch+1, r.loss))
 		_ = d.bar.Set64(r.batchesDone())
 	}
 	if d.notebook != "" && time.Since(d.lastShown) >= showInterval {
@@ -137,7 +137,7 @@ func (d *display) report(r *run) {
 
 func (d *display) validation(r *run, values Metrics) {
 	d.since = time.Now()
-	text := fmt.Sprintf("epoch %d  step %d  %s", r.at.Epoch+1, r.at.Step, values)
+	text := fmt.Sprintf("%sepoch %d  step %d  %s", r.label(), r.at.Epoch+1, r.at.Step, values)
 	d.line, d.shown = text, d.lines
 	if d.lines {
 		fmt.Fprintln(d.out, text)
@@ -172,7 +172,7 @@ func (m Metrics) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// place returns the training's position: "epoch 1/2  step 100/1876".
+// place returns the training's position: "epoch 1/2  step 100/1876", with its label.
 func (r *run) place() string {
 	epoch, step := fmt.Sprint(r.at.Epoch+1), fmt.Sprint(r.at.Step)
 	if r.config.MaxEpochs > 0 {
@@ -181,7 +181,7 @@ func (r *run) place() string {
 	if r.plan.updates > 0 {
 		step += fmt.Sprintf("/%d", r.plan.updates)
 	}
-	return fmt.Sprintf("epoch %s  step %s", epoch, step)
+	return fmt.Sprintf("%sepoch %s  step %s", r.label(), epoch, step)
 }
 
 // left returns the time to the end, estimated from the speed of this Fit so far.

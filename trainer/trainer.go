@@ -55,6 +55,7 @@ type Trainer struct {
 
 	newAverages bool // The weights have averages, but that checkpoint has none.
 	oldAverages bool // That checkpoint has averages, but the weights have none.
+	isNamed     bool // The program has chosen the name.
 	isReady     bool // See ready.
 	saidWeights bool
 	listener    *listener
@@ -102,12 +103,14 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	if err := errors.Join(checkWorld(config, world, env), world.CheckMetrics(task.metrics)); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
-	if config.Name == "" {
+	isNamed := config.Name != ""
+	if !isNamed {
 		config.Name = names.next(env.Cell)
 	}
+	names.count()
 	config.Checkpoint.Dir = config.checkpointDir(env.Env)
 	config.Loader = LoaderConfig(world.Loading(distributed.Loading(config.Loader)))
-	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}
+	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}, isNamed: isNamed}
 	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: checkpoint.Metrics{}, reduced: 1}
 	for _, option := range options {
 		option(t)
@@ -214,12 +217,36 @@ func (t *Trainer) printf(format string, args ...any) {
 	}
 }
 
+// label returns what begins the lines of this training run's progress, so that those of others can be
+// told apart: its name, if the program has chosen it or has several training runs.
+func (t *Trainer) label() string {
+	if t.isNamed || names.several() {
+		return t.config.Name + ": "
+	}
+	return ""
+}
+
 // names gives the training runs of a program their default names.
 var names = &namer{used: map[string]int{}}
 
 type namer struct {
-	mu   sync.Mutex
-	used map[string]int
+	mu    sync.Mutex
+	used  map[string]int
+	total int // Training runs, those with chosen names included.
+}
+
+// count counts a training run.
+func (n *namer) count() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.total++
+}
+
+// several reports whether the program has several training runs.
+func (n *namer) several() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.total > 1
 }
 
 func (n *namer) next(base string) string {
