@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Callback holds functions that the loop calls. Each may be nil. All ranks call them, at the same
@@ -88,7 +89,10 @@ func (t *Trainer) call(h hook) error {
 		if f == nil {
 			continue
 		}
-		if err := f(t.event()); err != nil {
+		end := t.trace().during(strings.TrimSpace("callback " + c.Name))
+		err := f(t.event())
+		end()
+		if err != nil {
 			return fmt.Errorf("callback %q: %w", c.Name, err)
 		}
 	}

@@ -99,6 +99,7 @@ type Config struct {
 	Schedule      ScheduleConfig      `yaml:"schedule"`
 	EarlyStopping EarlyStoppingConfig `yaml:"early_stopping"`
 	Checkpoint    CheckpointConfig    `yaml:"checkpoint"`
+	Profile       ProfileConfig       `yaml:"profile"`
 
 	sources        *sources
 	monitorImplied bool // Checkpoint.Monitor is the default.
@@ -217,6 +218,9 @@ func (c *Config) check() error {
 		if value < 0 {
 			return fmt.Errorf("%s: %d: it can't be negative", name, value)
 		}
+	}
+	if _, _, err := c.Profile.limits(); err != nil {
+		return err
 	}
 	for name, value := range map[string]int{
 		"batch_size": c.BatchSize, "eval_batch_size": c.EvalBatchSize, "accumulate_grad_batches": c.AccumulateGradBatches,

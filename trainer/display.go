@@ -124,6 +124,9 @@ func (d *display) pause(what string) {
 func (d *display) report(r *run) {
 	d.begin(r.at.Epoch)
 	d.trained = fmt.Sprintf("%s  loss %.4f  %.0f examples/s", r.place(), r.metrics["train/loss"], r.metrics["train/examples_per_second"])
+	if share := 100 * r.metrics["train/data_wait"]; share >= 1 {
+		d.trained += fmt.Sprintf("  %.0f%% waiting for data", share)
+	}
 	d.line, d.shown = strings.TrimRight(d.trained+"  "+r.left(), " "), false
 	if d.notebook != "" && (r.atEpochEnd() || r.ended()) {
 		d.show(r, d.trained+d.validated)

@@ -37,7 +37,8 @@ type Trainer struct {
 	changes   []GradientFn
 	logger    logger.Logger // Nil on all ranks but 0, and if nothing is logged.
 	display   *display
-	saver     *saver // Nil if there are no checkpoints.
+	profiler  *profiler // Nil if there is nothing to record.
+	saver     *saver    // Nil if there are no checkpoints.
 	randoms   *randoms
 	out       io.Writer
 
@@ -109,6 +110,9 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	}
 	names.count()
 	config.Checkpoint.Dir = config.checkpointDir(env.Env)
+	if config.Profile.Dir, err = config.profileDir(env.Env); err != nil {
+		return nil, fmt.Errorf("trainer: %w", err)
+	}
 	config.Loader = LoaderConfig(world.Loading(distributed.Loading(config.Loader)))
 	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}, isNamed: isNamed}
 	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: checkpoint.Metrics{}, reduced: 1}
@@ -150,6 +154,9 @@ func (t *Trainer) open() error {
 	t.display = newDisplay(t.out, t.world.IsMain(), t.env.InRun())
 	t.listener = listen(t.world, t.env.RequeueCode)
 	var err error
+	if t.profiler, err = newProfiler(t.config.Profile); err != nil {
+		return err
+	}
 	if t.saver, err = newSaver(t.world, t.config); err != nil {
 		return err
 	}
@@ -217,8 +224,8 @@ func (t *Trainer) printf(format string, args ...any) {
 	}
 }
 
-// label returns what begins the lines of this training run's progress, so that those of others can be
-// told apart: its name, if the program has chosen it or has several training runs.
+// label returns what begins the lines of this training run's progress, so that those of others can
+// be told apart: its name, if the program has chosen it or has several training runs.
 func (t *Trainer) label() string {
 	if t.isNamed || names.several() {
 		return t.config.Name + ": "
