@@ -12,7 +12,8 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// GridText is the text of a TitledGrid, in the Go font, which has Latin, Greek and Cyrillic letters.
+// GridText is the text of a TitledGrid, in the Go font, which has Latin, Greek and Cyrillic
+// letters.
 type GridText struct {
 	// Caption is a line above the grid; "" for none.
 	Caption string

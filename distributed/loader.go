@@ -39,8 +39,8 @@ type LoaderOptions struct {
 	// a validation. Such a loader must be closed. 0: unknown; the end of an iteration ends the
 	// loading.
 	Epochs int
-	// Observe, if it is not nil, is called when a phase of the loading of a batch ends: LoadPhase or
-	// TransferPhase, with the time at which it began. Several goroutines call it at once.
+	// Observe, if it is not nil, is called when a phase of the loading of a batch ends: LoadPhase
+	// or TransferPhase, with the time at which it began. Several goroutines call it at once.
 	Observe func(phase string, began time.Time)
 }
 

@@ -22,8 +22,8 @@ import (
 //		[ValidationEnd], EpochEnd, [CheckpointSaved]
 //	CheckpointSaved, FitEnd
 //
-// If the training is told to stop, the last line is CheckpointSaved, Failed with a *StoppedError; if
-// it fails, Failed.
+// If the training is told to stop, the last line is CheckpointSaved, Failed with a *StoppedError;
+// if it fails, Failed.
 //
 // The forward and backward pass of a batch and the optimizer's update are one compiled program, so
 // no callback runs between them. WithGradients changes the gradients before the update, within that

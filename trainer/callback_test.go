@@ -67,7 +67,8 @@ type modelRun struct {
 	due     bool
 }
 
-// callsFrom returns the calls of a Fit that begins at a place, with these losses of its validations.
+// callsFrom returns the calls of a Fit that begins at a place, with these losses of its
+// validations.
 func (p plannedRun) callsFrom(at place, losses []float64) []call {
 	m := &modelRun{plannedRun: p, place: at, losses: losses}
 	m.call("FitStart")
@@ -206,8 +207,8 @@ func (p plannedRun) fit(t *testing.T, dir string, failAt int) *recorder {
 	return r
 }
 
-// TestOrderOfCallbacks compares random training runs, that fail at a random callback and resume, with
-// a simple model of the loop.
+// TestOrderOfCallbacks compares random training runs, that fail at a random callback and resume,
+// with a simple model of the loop.
 func TestOrderOfCallbacks(t *testing.T) { everywhere(t, testOrderOfCallbacks) }
 
 func testOrderOfCallbacks(t *testing.T) {

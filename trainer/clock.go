@@ -28,8 +28,8 @@ func (c *clock) arrives() (asked, arrived time.Time) {
 	return asked, arrived
 }
 
-// ends notes that the batch's program has ended, and returns from when to when it ran. The first time,
-// the program is compiled too, which doesn't count.
+// ends notes that the batch's program has ended, and returns from when to when it ran. The first
+// time, the program is compiled too, which doesn't count.
 func (c *clock) ends(kind programKind) (began, ended time.Time) {
 	began, ended = c.since, time.Now()
 	if c.ran[kind] {

@@ -14,10 +14,10 @@ import (
 // flag, the environment or a file gives is taken literally. YAML keys and flags have Lightning's
 // names if Lightning has the option.
 type Config struct {
-	// Name distinguishes the training runs of a program, in the run directory and in messages: lines
-	// of progress begin with it if it is set, or if the program has several training runs. The
-	// default is the name of the cell if it runs as a job, or "main"; further training runs get the
-	// suffix "-2" and so on.
+	// Name distinguishes the training runs of a program, in the run directory and in messages:
+	// lines of progress begin with it if it is set, or if the program has several training runs.
+	// The default is the name of the cell if it runs as a job, or "main"; further training runs get
+	// the suffix "-2" and so on.
 	Name string `yaml:"name" help:"name of this training run, for a program with several"`
 
 	// MaxEpochs is the number of passes over the training set. If no limit is set, it is 1.

@@ -176,8 +176,8 @@ func (i *initial) explain(err error, store *model.Store) error {
 	return errors.New("the file and the model differ:" + b.String())
 }
 
-// explainBuild does the same for an error of GoMLX, which builds no graph with a variable of another
-// shape.
+// explainBuild does the same for an error of GoMLX, which builds no graph with a variable of
+// another shape.
 func (t *Trainer) explainBuild(err error) error {
 	for _, i := range t.initial {
 		for path, was := range i.was {

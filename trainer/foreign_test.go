@@ -81,8 +81,8 @@ func torchExample(t *testing.T) (images data.Dataset, outputs []float32) {
 	return images, tensors.MustCopyFlatData[float32](all["/example.outputs"])
 }
 
-// TestInitFromTorch: with PyTorch's weights, the model has PyTorch's outputs. All ranks get them, and
-// train on.
+// TestInitFromTorch: with PyTorch's weights, the model has PyTorch's outputs. All ranks get them,
+// and train on.
 func TestInitFromTorch(t *testing.T) { everywhere(t, testInitFromTorch) }
 
 func testInitFromTorch(t *testing.T) {

@@ -25,8 +25,8 @@ func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 	return variables
 }
 
-// GradientFn builds the graph that changes the gradients of an objective. It returns as many, of the
-// same shapes, in the same order; it may return those that it is given.
+// GradientFn builds the graph that changes the gradients of an objective. It returns as many, of
+// the same shapes, in the same order; it may return those that it is given.
 type GradientFn func(variables []*model.Variable, gradients []*graph.Node) []*graph.Node
 
 // WithGradients changes the gradients before each update, in the compiled program: it clips them by

@@ -17,8 +17,8 @@ import (
 // InitFrom initializes the model with the weights of another training run: those under the scopes,
 // such as "/body", or all if there are no scopes. path is a checkpoint (step-N), a folder of
 // checkpoints, whose newest is read, or a .safetensors file, in which the variable "/body/weights"
-// is called "body/weights"; for other files, see InitFromNames and InitFromTorch. A training run that
-// resumes takes the weights of its own checkpoint instead.
+// is called "body/weights"; for other files, see InitFromNames and InitFromTorch. A training run
+// that resumes takes the weights of its own checkpoint instead.
 //
 // New fails if there are no weights under a scope. The model must have the same variables under
 // each scope, with the same types and shapes: Fit, Validate and Test fail if it doesn't.

@@ -22,8 +22,8 @@ func TorchLinear(t *tensors.Tensor) (*tensors.Tensor, error) {
 	return permuted(t, 1, 0)
 }
 
-// TorchConv converts the weight of PyTorch's Conv1d, Conv2d or Conv3d, [out, in, ...kernel], to that
-// of cnn.Convolution and GoMLX's layers.Convolution, [...kernel, in, out].
+// TorchConv converts the weight of PyTorch's Conv1d, Conv2d or Conv3d, [out, in, ...kernel], to
+// that of cnn.Convolution and GoMLX's layers.Convolution, [...kernel, in, out].
 func TorchConv(t *tensors.Tensor) (*tensors.Tensor, error) {
 	if t.Rank() < 3 {
 		return nil, fmt.Errorf("TorchConv: the weight must have the shape [out, in, ...kernel], got %s", t.Shape())
@@ -36,8 +36,8 @@ func TorchConv(t *tensors.Tensor) (*tensors.Tensor, error) {
 	return permuted(t, axes...)
 }
 
-// TorchFlattened is the layout of PyTorch's first Linear after the Flatten of images, whose channels
-// come first there and last here. Its weight is [out, channels*height*width], and becomes
+// TorchFlattened is the layout of PyTorch's first Linear after the Flatten of images, whose
+// channels come first there and last here. Its weight is [out, channels*height*width], and becomes
 // [height*width*channels, out].
 func TorchFlattened(channels, height, width int) Layout {
 	return func(t *tensors.Tensor) (*tensors.Tensor, error) {

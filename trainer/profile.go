@@ -14,9 +14,9 @@ import (
 )
 
 // ProfileConfig records what each rank does during some updates: waiting for batches, steps,
-// callbacks, validations and checkpoints, and the loading of the batches. Rank 0 writes the trace of
-// all ranks as a file that https://ui.perfetto.dev and chrome://tracing open. What XLA does within a
-// step is not recorded.
+// callbacks, validations and checkpoints, and the loading of the batches. Rank 0 writes the trace
+// of all ranks as a file that https://ui.perfetto.dev and chrome://tracing open. What XLA does
+// within a step is not recorded.
 type ProfileConfig struct {
 	// Steps are the first and the last update to record, such as "10-15", counted from 1. What
 	// follows the last one belongs to it, until the next batch. Default: none.
@@ -138,8 +138,8 @@ func writeTrace(path string, ranks []rankTrace) error {
 	return rundir.WriteFileAtomic(path, content, 0o600)
 }
 
-// summary returns the share of each phase of the training: "step 81%, wait for batch 12%". It leaves
-// out what takes less than a half percent.
+// summary returns the share of each phase of the training: "step 81%, wait for batch 12%". It
+// leaves out what takes less than a half percent.
 func (r rankTrace) summary() string {
 	total, parts := int64(0), map[string]int64{}
 	var names []string

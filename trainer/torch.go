@@ -20,10 +20,10 @@ import (
 //		"fc":    "",        // Leave it out.
 //	}, "/conv_0", "/norm_0")
 //
-// It converts Linear, Conv1d to Conv3d, BatchNorm and LayerNorm to GoMLX's layers or those of package
-// cnn. InitFromNames converts others, such as a Linear after a Flatten (see TorchFlattened) or an
-// Embedding; both can be used for one file, for different scopes. Give cnn.BatchNorm PyTorch's
-// Epsilon, 1e-5, and Momentum, 0.9.
+// It converts Linear, Conv1d to Conv3d, BatchNorm and LayerNorm to GoMLX's layers or those of
+// package cnn. InitFromNames converts others, such as a Linear after a Flatten (see TorchFlattened)
+// or an Embedding; both can be used for one file, for different scopes. Give cnn.BatchNorm
+// PyTorch's Epsilon, 1e-5, and Momentum, 0.9.
 //
 // A layer without a scope is left out, with its sublayers; the name "" leaves out all that have no
 // other name. Otherwise layers must have the names of the file's layers, or New fails and lists the

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// trace records what a rank does, while it is on. Several goroutines may use it at once; a nil trace
-// records nothing.
+// trace records what a rank does, while it is on. Several goroutines may use it at once; a nil
+// trace records nothing.
 type trace struct {
 	mu    sync.Mutex
 	on    bool
@@ -26,7 +26,8 @@ type span struct {
 	Step  int64  `json:"step,omitempty"` // The update that it is a part of; 0 if it is of none.
 }
 
-// track is a row of spans. Those of loading may overlap, because several batches are loaded at once.
+// track is a row of spans. Those of loading may overlap, because several batches are loaded at
+// once.
 type track string
 
 const (

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestChromeTrace: random spans keep their times, spans of one row never overlap, and each rank is a
-// process.
+// TestChromeTrace: random spans keep their times, spans of one row never overlap, and each rank is
+// a process.
 func TestChromeTrace(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ranks := make([]rankTrace, 3)
