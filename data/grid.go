@@ -8,6 +8,8 @@ import (
 	"math"
 
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/internal/plural"
 )
 
 // Grid draws a batch of images, [n, height, width, 1] or [n, height, width, 3] float32 from 0
@@ -29,7 +31,7 @@ func TitledGrid(batch *tensors.Tensor, columns int, text GridText) (image.Image,
 		return nil, fmt.Errorf("data: draw images of shape %s: %w", batch.Shape(), err)
 	}
 	if n := len(text.Titles); n > 0 && n != dims[0] {
-		return nil, fmt.Errorf("data: draw %d images with %d titles: give each image one, which may be empty, or give none", dims[0], n)
+		return nil, fmt.Errorf("data: draw %s with %s: give each image a title, which may be empty, or give none", plural.Of(dims[0], "image"), plural.Of(n, "title"))
 	}
 	pen, err := newPen()
 	if err != nil {

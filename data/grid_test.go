@@ -117,7 +117,7 @@ func inkOf(img image.Image, in image.Rectangle) (dark int) {
 
 func TestTitledGridRefuses(t *testing.T) {
 	_, err := data.TitledGrid(tensors.FromShape(shapes.Make(dtypes.Float32, 3, 2, 2, 1)), 2, data.GridText{Titles: []string{"one"}})
-	if err == nil || !strings.Contains(err.Error(), "draw 3 images with 1 titles: give each image one") {
+	if err == nil || !strings.Contains(err.Error(), "draw 3 images with 1 title: give each image a title") {
 		t.Errorf("got %v", err)
 	}
 }

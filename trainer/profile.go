@@ -21,8 +21,8 @@ type ProfileConfig struct {
 	// Steps are the first and the last update to record, such as "10-15", counted from 1. What
 	// follows the last one belongs to it, until the next batch. Default: none.
 	Steps string `yaml:"steps" help:"updates to record in a trace for Perfetto, such as 10-15 (empty: none)"`
-	// Dir is the folder of the trace. Default: profile in the run directory.
-	Dir string `yaml:"dir" help:"folder of the trace (default: profile in the run directory)"`
+	// Dir is the folder of the trace. Default: traces in the run directory.
+	Dir string `yaml:"dir" help:"folder of the trace (default: traces in the run directory)"`
 }
 
 // limits returns the first and the last update; 0 if there are none.
@@ -48,7 +48,7 @@ func (c Config) profileDir(env rundir.Env) (string, error) {
 	case c.Profile.Steps == "" || c.Profile.Dir != "":
 		return c.Profile.Dir, nil
 	case env.InRun():
-		return env.Dir.Profile(), nil
+		return env.Dir.Traces(), nil
 	}
 	return "", errors.New("profile.steps: there is no run directory for the trace: set profile.dir")
 }

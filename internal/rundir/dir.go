@@ -160,8 +160,8 @@ func (d Dir) TensorBoard() string { return d.join("tensorboard") }
 // Curves returns the path of the folder of drawn metrics and sample images.
 func (d Dir) Curves() string { return d.join("curves") }
 
-// Profile returns the path of the folder of traces.
-func (d Dir) Profile() string { return d.join("profile") }
+// Traces returns the path of the folder of traces, which show what the ranks did in some updates.
+func (d Dir) Traces() string { return d.join("traces") }
 
 // ImagePath returns the path of a sample image in a training's folder of curves. The step has eight
 // digits, so that names sort as numbers.
