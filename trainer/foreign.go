@@ -165,7 +165,7 @@ func (i *initial) explain(err error, store *model.Store) error {
 	}
 	var b strings.Builder
 	for _, d := range mismatch.Different {
-		fmt.Fprintf(&b, "\n  %s becomes %s, but %s is %s: check its Layout", i.was[d.Path], d.Checkpoint, d.Path, d.Model)
+		fmt.Fprintf(&b, "\n  %s becomes %s, but %s is %s: a Layout must convert it", i.was[d.Path], d.Checkpoint, d.Path, d.Model)
 	}
 	for _, path := range mismatch.Unused {
 		fmt.Fprintf(&b, "\n  %s: the model has no variable %s", i.was[path], path)
@@ -182,7 +182,7 @@ func (t *Trainer) explainBuild(err error) error {
 	for _, i := range t.initial {
 		for path, was := range i.was {
 			if strings.Contains(err.Error(), fmt.Sprintf("variable %q", path)) {
-				return fmt.Errorf("%w: the first shape is from %s (%s): check its Layout", err, was, i.name)
+				return fmt.Errorf("%w: the first shape is from %s (%s): a Layout must convert it", err, was, i.name)
 			}
 		}
 	}

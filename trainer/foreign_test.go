@@ -165,7 +165,7 @@ func TestInitFromNamesRefuses(t *testing.T) {
 			names(func(all map[string]trainer.Target) {
 				all["fc2.weight"] = trainer.Target{Variable: "/logits/dense/weights"}
 			}),
-			[]string{"(Float32)[4, 7]", "the first shape is from fc2.weight, (Float32)[4, 7] (InitFromNames testdata/torch.safetensors): check its Layout"},
+			[]string{"(Float32)[4, 7]", "the first shape is from fc2.weight, (Float32)[4, 7] (InitFromNames testdata/torch.safetensors): a Layout must convert it"},
 		},
 		"another variable, and one without": {
 			names(func(all map[string]trainer.Target) { all["fc1.bias"] = trainer.Target{Variable: "/hidden/dense/bias"} }),

@@ -161,22 +161,25 @@ func (s slowBlobs) Batch(indices []int) (inputs, labels []*tensors.Tensor, err e
 func TestDataWait(t *testing.T) { everywhere(t, testDataWait) }
 
 func testDataWait(t *testing.T) {
-	share := func(ds data.Dataset, workers int) (float64, string) {
+	share := func(ds data.Dataset, workers int, pause time.Duration) (float64, string) {
 		var wait float64
-		last := trainer.Callback{EpochEnd: func(e *trainer.Event) error { wait = e.Metrics["train/data_wait"]; return nil }}
+		watch := trainer.Callback{
+			BatchStart: func(*trainer.Event) error { time.Sleep(pause); return nil },
+			EpochEnd:   func(e *trainer.Event) error { wait = e.Metrics["train/data_wait"]; return nil },
+		}
 		c := trainer.Config{BatchSize: 12, LogEvery: 4, Loader: trainer.LoaderConfig{Workers: workers}}
-		tr, out := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(last))
+		tr, out := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(watch))
 		if err := tr.Fit(t.Context(), ds, nil); err != nil {
 			t.Fatal(err)
 		}
 		return wait, out.String()
 	}
-	wait, out := share(slowBlobs{145, 100 * time.Millisecond}, -1)
+	wait, out := share(slowBlobs{145, 100 * time.Millisecond}, -1, 0)
 	if wait < 0.5 || wait > 1 || world(t).IsMain() && !strings.Contains(out, "% waiting for data") {
 		t.Errorf("the steps wait for %g of the time, want most of it:\n%s", wait, out)
 	}
-	// Nobody waits for batches that are all loaded before the first step is compiled.
-	if ahead, _ := share(ranktest.Blobs(145), 4); ahead > wait/2 {
-		t.Errorf("the steps wait for %g of the time, without a slow dataset", ahead)
+	// In the pause before a batch is needed, it is loaded.
+	if ahead, _ := share(ranktest.Blobs(145), 2, 20*time.Millisecond); !(ahead < 0.5) {
+		t.Errorf("the steps wait for %g of the time, though all batches are there", ahead)
 	}
 }
