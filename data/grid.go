@@ -4,14 +4,24 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"image/draw"
 	"math"
 
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/internal/plural"
 )
 
 // Grid draws a batch of images, [n, height, width, 1] or [n, height, width, 3] float32 from 0
 // (black) to 1, as one image with this many columns. A gray line of one pixel separates them.
 func Grid(batch *tensors.Tensor, columns int) (image.Image, error) {
+	return TitledGrid(batch, columns, GridText{})
+}
+
+// TitledGrid is like Grid, and writes text above the grid and above its images. Images that are
+// narrower than the longest title are enlarged, each pixel to a square, until they are as wide as
+// it or have 100 pixels.
+func TitledGrid(batch *tensors.Tensor, columns int, text GridText) (image.Image, error) {
 	dims := batch.Shape().Dimensions
 	if len(dims) != 4 || dims[3] != 1 && dims[3] != 3 || batch.Size() == 0 || columns < 1 {
 		return nil, fmt.Errorf("data: draw images of shape %s in %d columns: the shape must be [n, height, width, 1 or 3] with no axis of 0, the columns at least 1", batch.Shape(), columns)
@@ -20,23 +30,85 @@ func Grid(batch *tensors.Tensor, columns int) (image.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data: draw images of shape %s: %w", batch.Shape(), err)
 	}
-	n, height, width, channels := dims[0], dims[1], dims[2], dims[3]
-	columns = min(columns, n)
-	rows := (n + columns - 1) / columns
-	grid := image.NewNRGBA(image.Rect(0, 0, columns*(width+1)-1, rows*(height+1)-1))
-	for i := range grid.Pix {
-		grid.Pix[i] = 0x80 | byte(i%4/3*0x7f) // Gray, opaque.
+	if n := len(text.Titles); n > 0 && n != dims[0] {
+		return nil, fmt.Errorf("data: draw %s with %s: give each image a title, which may be empty, or give none", plural.Of(dims[0], "image"), plural.Of(n, "title"))
 	}
-	for i := range n {
-		left, top := i%columns*(width+1), i/columns*(height+1)
-		for y := range height {
-			for x := range width {
-				pixel := values[((i*height+y)*width+x)*channels:][:channels]
-				grid.SetNRGBA(left+x, top+y, color.NRGBA{level(pixel[0]), level(pixel[1%channels]), level(pixel[2%channels]), 0xff})
-			}
+	pen, err := newPen()
+	if err != nil {
+		return nil, fmt.Errorf("data: draw titles: %w", err)
+	}
+	g := newGrid(dims, min(columns, dims[0]), text, pen)
+	g.write(text, pen)
+	for i := range dims[0] {
+		size := len(values) / dims[0]
+		g.draw(i, values[i*size:][:size])
+	}
+	return g.picture, nil
+}
+
+// grid is a picture of images in rows and columns, with all lengths in pixels.
+type grid struct {
+	picture                 *image.NRGBA
+	columns                 int
+	height, width, channels int // Of an image.
+	zoom                    int // An image's pixel is a square of this size.
+	cell                    image.Point
+	title, caption          int // The heights of the text above an image, and above the grid.
+}
+
+// widened is the width up to which images are enlarged to fit their titles.
+const widened = 100
+
+var separator = color.NRGBA{0x80, 0x80, 0x80, 0xff}
+
+// newGrid returns an empty grid for images of shape [n, height, width, channels].
+func newGrid(dims []int, columns int, text GridText, pen *pen) *grid {
+	g := &grid{columns: columns, height: dims[1], width: dims[2], channels: dims[3], zoom: 1}
+	if len(text.Titles) > 0 {
+		g.title = lineHeight
+	}
+	if text.Caption != "" {
+		g.caption = lineHeight
+	}
+	longest := 0
+	for _, title := range text.Titles {
+		longest = max(longest, pen.width(title))
+	}
+	for g.width*g.zoom < min(longest, widened) {
+		g.zoom++
+	}
+	g.cell = image.Pt(max(g.width*g.zoom, longest), g.title+g.height*g.zoom)
+	rows := (dims[0] + columns - 1) / columns
+	g.picture = image.NewNRGBA(image.Rect(0, 0, max(columns*(g.cell.X+1)-1, pen.width(text.Caption)), g.caption+rows*(g.cell.Y+1)-1))
+	draw.Draw(g.picture, g.picture.Bounds(), image.NewUniform(separator), image.Point{}, draw.Src)
+	return g
+}
+
+// place returns the left upper corner of a cell.
+func (g *grid) place(i int) image.Point {
+	return image.Pt(i%g.columns*(g.cell.X+1), g.caption+i/g.columns*(g.cell.Y+1))
+}
+
+// write writes the caption and the titles.
+func (g *grid) write(text GridText, pen *pen) {
+	if text.Caption != "" {
+		pen.write(g.picture, image.Rect(0, 0, g.picture.Rect.Dx(), g.caption), text.Caption)
+	}
+	for i, title := range text.Titles {
+		at := g.place(i)
+		pen.write(g.picture, image.Rectangle{at, at.Add(image.Pt(g.cell.X, g.title))}, title)
+	}
+}
+
+// draw draws an image in the middle of its cell.
+func (g *grid) draw(i int, values []float32) {
+	at := g.place(i).Add(image.Pt((g.cell.X-g.width*g.zoom)/2, g.title))
+	for y := range g.height * g.zoom {
+		for x := range g.width * g.zoom {
+			pixel := values[(y/g.zoom*g.width+x/g.zoom)*g.channels:][:g.channels]
+			g.picture.SetNRGBA(at.X+x, at.Y+y, color.NRGBA{level(pixel[0]), level(pixel[1%g.channels]), level(pixel[2%g.channels]), 0xff})
 		}
 	}
-	return grid, nil
 }
 
 // level converts a value to a byte. NaN becomes black.

@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"image"
 	"image/color"
 	"math"
 	"strings"
@@ -44,5 +45,79 @@ func TestGridRefuses(t *testing.T) {
 		if _, err := data.Grid(tensors.FromShape(shapes.Make(dtypes.Float32, test.shape...)), test.columns); err == nil || !strings.Contains(err.Error(), "the shape must be [n, height, width, 1 or 3]") {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// TestTitledGrid: titles are black on white, each above its own image. Small images are enlarged,
+// and an image that is narrower than its title is in the middle.
+func TestTitledGrid(t *testing.T) {
+	const black, gray, white = 0, 128, 255
+	batch := func(size int) *tensors.Tensor {
+		values := make([]float32, 3*size*size)
+		for i := range values {
+			values[i] = float32(i/(size*size)) / 2
+		}
+		return tensors.FromFlatDataAndDimensions(values, 3, size, size, 1)
+	}
+	text := data.GridText{Caption: "digits", Titles: []string{"4, not a 9", "", "Größe 7"}}
+	for _, test := range []struct{ size, shown int }{{20, 60}, {28, 56}, {110, 110}} {
+		img, err := data.TitledGrid(batch(test.size), 2, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cell := (img.Bounds().Dx() - 1) / 2
+		if got := img.Bounds().Dy(); got != 16+2*(16+test.shown)+1 || cell < test.shown {
+			t.Errorf("images of %d: the grid is %v, want images of %d", test.size, img.Bounds(), test.shown)
+		}
+		for i, want := range []int{black, gray, white} {
+			corner := image.Pt(i%2*(cell+1), 16+i/2*(17+test.shown))
+			title := image.Rectangle{corner, corner.Add(image.Pt(cell, 16))}
+			if ink := inkOf(img, title); (ink > 20) != (text.Titles[i] != "") {
+				t.Errorf("images of %d: the title %q has %d dark pixels", test.size, text.Titles[i], ink)
+			}
+			left := (cell - test.shown) / 2
+			for _, at := range []image.Point{{left, 16}, {left + test.shown - 1, 15 + test.shown}} {
+				if got := levelOf(img, corner.Add(at)); got != want {
+					t.Errorf("images of %d: the pixel %v of image %d is %d, want %d", test.size, at, i, got, want)
+				}
+			}
+		}
+		if ink := inkOf(img, image.Rect(0, 0, img.Bounds().Dx(), 16)); ink < 20 {
+			t.Errorf("images of %d: the caption has %d dark pixels", test.size, ink)
+		}
+	}
+}
+
+// TestGridWithCaption widens the grid, and leaves the images as they are.
+func TestGridWithCaption(t *testing.T) {
+	img, err := data.TitledGrid(tensors.FromFlatDataAndDimensions([]float32{0, 1}, 2, 1, 1, 1), 2, data.GridText{Caption: "epoch 1,\n  step 200"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := img.Bounds().Size(); size.X < 60 || size.Y != 17 || levelOf(img, image.Pt(0, 16)) != 0 || levelOf(img, image.Pt(2, 16)) != 255 {
+		t.Errorf("the grid is %v", size)
+	}
+}
+
+func levelOf(img image.Image, at image.Point) int {
+	return int(color.GrayModel.Convert(img.At(at.X, at.Y)).(color.Gray).Y)
+}
+
+// inkOf counts the dark pixels of a rectangle whose background is white.
+func inkOf(img image.Image, in image.Rectangle) (dark int) {
+	for y := in.Min.Y; y < in.Max.Y; y++ {
+		for x := in.Min.X; x < in.Max.X; x++ {
+			if levelOf(img, image.Pt(x, y)) < 100 {
+				dark++
+			}
+		}
+	}
+	return dark
+}
+
+func TestTitledGridRefuses(t *testing.T) {
+	_, err := data.TitledGrid(tensors.FromShape(shapes.Make(dtypes.Float32, 3, 2, 2, 1)), 2, data.GridText{Titles: []string{"one"}})
+	if err == nil || !strings.Contains(err.Error(), "draw 3 images with 1 title: give each image a title") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/distributed"
@@ -38,6 +39,23 @@ type LoaderOptions struct {
 	// a validation. Such a loader must be closed. 0: unknown; the end of an iteration ends the
 	// loading.
 	Epochs int
+	// Observe, if it is not nil, is called when a phase of the loading of a batch ends: LoadPhase
+	// or TransferPhase, with the time at which it began. Several goroutines call it at once.
+	Observe func(phase string, began time.Time)
+}
+
+// The phases of the loading of a batch: in memory, and onto the devices.
+const (
+	LoadPhase     = "load"
+	TransferPhase = "transfer"
+)
+
+// observe tells of a phase that has ended, and returns the time.
+func (o LoaderOptions) observe(phase string, began time.Time) time.Time {
+	if o.Observe != nil {
+		o.Observe(phase, began)
+	}
+	return time.Now()
 }
 
 // Loader yields this process's part of each batch, and loads the next ones meanwhile. It is a GoMLX
@@ -242,9 +260,12 @@ func (l *loader[B]) start(begin, end int) *run[B] {
 }
 
 func (l *loader[B]) load(epoch int, examples []int) (placed B, err error) {
+	began := time.Now()
 	inputs, labels, err := load.EpochBatch(l.data, epoch, examples)
 	if err == nil {
+		began = l.options.observe(LoadPhase, began)
 		placed, err = l.place(train.Batch{Inputs: inputs, Labels: labels})
+		l.options.observe(TransferPhase, began)
 	}
 	if err != nil {
 		return placed, fmt.Errorf("distributed: %w", err)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/gomlx/gomlx/ml/train"
 
@@ -227,6 +228,7 @@ func (r *reading[B]) begin() func() (placed[B], error) {
 	r.turn = mine
 	return func() (p placed[B], err error) {
 		<-before
+		began := time.Now()
 		examples, at, err := r.read(mine)
 		if err != nil {
 			return p, fmt.Errorf("distributed: load the stream %s: %w", r.Name(), err)
@@ -234,7 +236,9 @@ func (r *reading[B]) begin() func() (placed[B], error) {
 		inputs, labels, err := load.Examples(r.data.Stream, examples)
 		if err == nil {
 			p.at = at
+			began = r.options.observe(LoadPhase, began)
 			p.batch, err = r.place(train.Batch{Inputs: inputs, Labels: labels})
+			r.options.observe(TransferPhase, began)
 		}
 		if err != nil {
 			return p, fmt.Errorf("distributed: %w", err)

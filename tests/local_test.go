@@ -22,16 +22,17 @@ func TestLocalMNIST(t *testing.T) {
 	wantAll(t, read(t, run.Metrics()), `"step":1874`)
 }
 
-// TestLocalRanks runs two ranks with mpirun.
+// TestLocalRanks runs two ranks with mpirun, and records some updates of both.
 func TestLocalRanks(t *testing.T) {
 	u := newUser(t)
-	out := u.mustSubmit(t, "--local", "--tasks", "2", "--env", "TRAINER_LIMIT_TRAIN_BATCHES=300", mnist(t), "--", "-epochs", "1")
+	out := u.mustSubmit(t, "--local", "--tasks", "2", "--env", "TRAINER_LIMIT_TRAIN_BATCHES=300", "--env", "TRAINER_PROFILE_STEPS=10-15", mnist(t), "--", "-epochs", "1")
 	if got := accuracy(t, out); got < 0.93 {
 		t.Errorf("test accuracy %.4f after 300 updates:\n%s", got, out)
 	}
 	run := u.run(t)
 	for rank := range 2 {
 		wantAll(t, read(t, run.RankLog(rank)), fmt.Sprintf("gonbatch: rank %d of 2", rank))
+		wantAll(t, read(t, filepath.Join(run.Traces(), "train-steps-10-15.json")), fmt.Sprintf(`"name":"rank %d on `, rank))
 	}
 }
 

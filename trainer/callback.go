@@ -4,11 +4,30 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Callback holds functions that the loop calls. Each may be nil. All ranks call them, at the same
 // points, so they may use the world's collectives. Guard actions of a single rank, such as writing
-// a file, with World.IsMain. An error ends the training.
+// a file, with World.IsMain. An error ends the training. Failed is different in all of this.
+//
+// This is their order. What is in brackets is called only where it is due:
+//
+//	FitStart
+//	[ValidationEnd] of a training that resumes before a validation
+//	for each epoch:
+//		EpochStart, unless the training resumes within the epoch
+//		for each batch:
+//			BatchStart, BatchEnd, [ValidationEnd], [CheckpointSaved]
+//		[ValidationEnd], EpochEnd, [CheckpointSaved]
+//	CheckpointSaved, FitEnd
+//
+// If the training is told to stop, the last line is CheckpointSaved, Failed with a *StoppedError;
+// if it fails, Failed.
+//
+// The forward and backward pass of a batch and the optimizer's update are one compiled program, so
+// no callback runs between them. WithGradients changes the gradients before the update, within that
+// program.
 type Callback struct {
 	// Name identifies the callback in messages, and its State in checkpoints. It must be unique if
 	// State is set.
@@ -16,11 +35,17 @@ type Callback struct {
 
 	FitStart        func(*Event) error
 	EpochStart      func(*Event) error
+	BatchStart      func(*Event) error // Before each batch. It may still be loading.
 	BatchEnd        func(*Event) error // After each batch, Event.Loss is its loss on this rank.
 	ValidationEnd   func(*Event) error
 	EpochEnd        func(*Event) error
 	CheckpointSaved func(*Event) error // After the copy off the device; the files may still be on their way to the disk.
 	FitEnd          func(*Event) error
+	// Failed is called once if Fit returns an error or ends the process because of one, with the
+	// error; errors.As finds a *StoppedError or *DivergedError. It must not use collectives: the
+	// other ranks may have failed elsewhere, or may not know of the error, and one that is ended
+	// because another one has died does not call it. A panic is no error.
+	Failed func(*Event, error)
 
 	// State returns what the callback must remember when the training stops. Restore gets it when
 	// the training resumes. Rank 0's state is saved, and all ranks get it.
@@ -49,6 +74,7 @@ type hook func(Callback) func(*Event) error
 var (
 	onFitStart      hook = func(c Callback) func(*Event) error { return c.FitStart }
 	onEpochStart    hook = func(c Callback) func(*Event) error { return c.EpochStart }
+	onBatchStart    hook = func(c Callback) func(*Event) error { return c.BatchStart }
 	onBatchEnd      hook = func(c Callback) func(*Event) error { return c.BatchEnd }
 	onValidationEnd hook = func(c Callback) func(*Event) error { return c.ValidationEnd }
 	onEpochEnd      hook = func(c Callback) func(*Event) error { return c.EpochEnd }
@@ -63,12 +89,31 @@ func (t *Trainer) call(h hook) error {
 		if f == nil {
 			continue
 		}
-		event := &Event{Trainer: t, Epoch: t.at.Epoch, Batch: t.at.Batch, Step: t.at.Step, Loss: t.loss, Metrics: t.metrics}
-		if err := f(event); err != nil {
+		end := t.trace().during(strings.TrimSpace("callback " + c.Name))
+		err := f(t.event())
+		end()
+		if err != nil {
 			return fmt.Errorf("callback %q: %w", c.Name, err)
 		}
 	}
 	return nil
+}
+
+func (t *Trainer) event() *Event {
+	return &Event{Trainer: t, Epoch: t.at.Epoch, Batch: t.at.Batch, Step: t.at.Step, Loss: t.loss, Metrics: t.metrics}
+}
+
+// failed tells the callbacks of an error that ends Fit, once.
+func (t *Trainer) failed(err error) {
+	if t.hasFailed {
+		return
+	}
+	t.hasFailed = true
+	for _, c := range t.callbacks {
+		if c.Failed != nil {
+			c.Failed(t.event(), err)
+		}
+	}
 }
 
 // callbackStates returns the states of the callbacks that have one.

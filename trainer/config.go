@@ -14,9 +14,10 @@ import (
 // flag, the environment or a file gives is taken literally. YAML keys and flags have Lightning's
 // names if Lightning has the option.
 type Config struct {
-	// Name distinguishes the training runs of a program, in the run directory and in messages. The
-	// default is the name of the cell if it runs as a job, or "main"; further training runs get the
-	// suffix "-2" and so on.
+	// Name distinguishes the training runs of a program, in the run directory and in messages:
+	// lines of progress begin with it if it is set, or if the program has several training runs.
+	// The default is the name of the cell if it runs as a job, or "main"; further training runs get
+	// the suffix "-2" and so on.
 	Name string `yaml:"name" help:"name of this training run, for a program with several"`
 
 	// MaxEpochs is the number of passes over the training set. If no limit is set, it is 1.
@@ -98,6 +99,7 @@ type Config struct {
 	Schedule      ScheduleConfig      `yaml:"schedule"`
 	EarlyStopping EarlyStoppingConfig `yaml:"early_stopping"`
 	Checkpoint    CheckpointConfig    `yaml:"checkpoint"`
+	Profile       ProfileConfig       `yaml:"profile"`
 
 	sources        *sources
 	monitorImplied bool // Checkpoint.Monitor is the default.
@@ -216,6 +218,9 @@ func (c *Config) check() error {
 		if value < 0 {
 			return fmt.Errorf("%s: %d: it can't be negative", name, value)
 		}
+	}
+	if _, _, err := c.Profile.limits(); err != nil {
+		return err
 	}
 	for name, value := range map[string]int{
 		"batch_size": c.BatchSize, "eval_batch_size": c.EvalBatchSize, "accumulate_grad_batches": c.AccumulateGradBatches,

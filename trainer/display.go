@@ -96,7 +96,7 @@ func (d *display) end() {
 
 func (d *display) batch(r *run) {
 	if d.bar != nil {
-		d.bar.Describe(fmt.Sprintf("epoch %d  loss %.4f", r.at.Epoch+1, r.loss))
+		d.bar.Describe(fmt.Sprintf("%sepoch %d  loss %.4f", r.label(), r.at.Epoch+1, r.loss))
 		_ = d.bar.Set64(r.batchesDone())
 	}
 	if d.notebook != "" && time.Since(d.lastShown) >= showInterval {
@@ -124,6 +124,9 @@ func (d *display) pause(what string) {
 func (d *display) report(r *run) {
 	d.begin(r.at.Epoch)
 	d.trained = fmt.Sprintf("%s  loss %.4f  %.0f examples/s", r.place(), r.metrics["train/loss"], r.metrics["train/examples_per_second"])
+	if share := 100 * r.metrics["train/data_wait"]; share >= 1 {
+		d.trained += fmt.Sprintf("  %.0f%% waiting for data", share)
+	}
 	d.line, d.shown = strings.TrimRight(d.trained+"  "+r.left(), " "), false
 	if d.notebook != "" && (r.atEpochEnd() || r.ended()) {
 		d.show(r, d.trained+d.validated)
@@ -137,7 +140,7 @@ func (d *display) report(r *run) {
 
 func (d *display) validation(r *run, values Metrics) {
 	d.since = time.Now()
-	text := fmt.Sprintf("epoch %d  step %d  %s", r.at.Epoch+1, r.at.Step, values)
+	text := fmt.Sprintf("%sepoch %d  step %d  %s", r.label(), r.at.Epoch+1, r.at.Step, values)
 	d.line, d.shown = text, d.lines
 	if d.lines {
 		fmt.Fprintln(d.out, text)
@@ -172,7 +175,7 @@ func (m Metrics) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// place returns the training's position: "epoch 1/2  step 100/1876".
+// place returns the training's position: "epoch 1/2  step 100/1876", with its label.
 func (r *run) place() string {
 	epoch, step := fmt.Sprint(r.at.Epoch+1), fmt.Sprint(r.at.Step)
 	if r.config.MaxEpochs > 0 {
@@ -181,7 +184,7 @@ func (r *run) place() string {
 	if r.plan.updates > 0 {
 		step += fmt.Sprintf("/%d", r.plan.updates)
 	}
-	return fmt.Sprintf("epoch %s  step %s", epoch, step)
+	return fmt.Sprintf("%sepoch %s  step %s", r.label(), epoch, step)
 }
 
 // left returns the time to the end, estimated from the speed of this Fit so far.

@@ -5,6 +5,32 @@ import (
 	"time"
 )
 
+// TestLabel: only a program's single training run, without a name of its own, needs none.
+func TestLabel(t *testing.T) {
+	defer NewProcess()
+	made := func(name string) *Trainer {
+		tr := &Trainer{config: Config{Name: name}, isNamed: name != ""}
+		if !tr.isNamed {
+			tr.config.Name = names.next("main")
+		}
+		names.count()
+		return tr
+	}
+	NewProcess()
+	first := made("")
+	if got := first.label(); got != "" {
+		t.Errorf("the only training run is called %q", got)
+	}
+	second := made("")
+	if a, b := first.label(), second.label(); a != "main: " || b != "main-2: " {
+		t.Errorf("two training runs are called %q and %q", a, b)
+	}
+	NewProcess()
+	if got := made("fold-1").label(); got != "fold-1: " {
+		t.Errorf("a named training run is called %q", got)
+	}
+}
+
 // TestRemaining: long training runs have a remaining time, too. A day in nanoseconds times a
 // million updates doesn't fit into an int64.
 func TestRemaining(t *testing.T) {

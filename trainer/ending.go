@@ -62,7 +62,7 @@ func (t *Trainer) finish(cause endCause, reason string) {
 // that reason.
 func (r *run) finishAtLimit() {
 	if r.at.End != nil {
-		r.printf("training ended after step %d: %s\n", r.at.Step, r.at.End.Reason)
+		r.printf("%straining ended after step %d: %s\n", r.label(), r.at.Step, r.at.End.Reason)
 		return
 	}
 	r.at.End = r.limit()

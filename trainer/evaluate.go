@@ -45,7 +45,7 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 	}
 	all, err := t.world.EvaluateWith(ctx, t.gomlx, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader)})
 	if err != nil {
-		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
+		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, t.explainBuild(err))
 	}
 	if err := t.world.Together(t.checkModel()); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)

@@ -31,12 +31,14 @@ import (
 // started, Fit ends the process instead, with the exit code that makes the job start again. If a
 // loss is no longer finite, the error is a *DivergedError.
 func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) error {
+	t.hasFailed = false
 	err := t.fit(ctx, training, validation)
 	if err == nil {
 		t.fitted = true
 		t.listener.heed()
 		return nil
 	}
+	t.failed(err)
 	var stopped *StoppedError
 	if code := t.env.RequeueCode; code != 0 && errors.As(err, &stopped) && stopped.Requeue {
 		t.printf("%v\n", err)
@@ -46,7 +48,7 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) er
 		}
 		os.Exit(code)
 	}
-	return fmt.Errorf("trainer: %s: %w", t.config.Name, placed(err))
+	return fmt.Errorf("trainer: %s: %w", t.config.Name, placed(t.explainBuild(err)))
 }
 
 func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) error {
@@ -112,6 +114,7 @@ func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 	return t.world.Loader(training, distributed.LoaderOptions{
 		BatchSize: c.BatchSize, Limit: limit, Shuffle: !c.inOrder(), FillLast: !*c.DropLast, Seed: c.Seed,
 		Loading: distributed.Loading(c.Loader), Epochs: cmp.Or(c.MaxEpochs, math.MaxInt),
+		Observe: func(phase string, began time.Time) { t.trace().add(loadingTrack, phase, began, time.Now(), 0) },
 	})
 }
 
@@ -127,6 +130,7 @@ type run struct {
 	lastSave   time.Time
 	saveDue    bool // A checkpoint must be written at the next possible point.
 	stopped    int32
+	clock      clock
 	gradients  *tensors.Tensor // Of this batch, if histograms are logged: all in one row, or nothing.
 }
 
@@ -166,7 +170,7 @@ func (r *run) fit(training data.Dataset) error {
 	if err := r.saver.wait(); err != nil {
 		return err
 	}
-	if err := r.logModel(); err != nil {
+	if err := errors.Join(r.logModel(), r.endProfile()); err != nil {
 		return err
 	}
 	return r.call(onFitEnd)
@@ -204,9 +208,15 @@ func (r *run) batches() error {
 	if err := r.rates.set(int(r.at.Step), r.plan.updates); err != nil {
 		return err
 	}
-	spec := func(i int) any {
+	r.clock.begin()
+	spec := func(i int) any { // Called when the batch is there.
+		asked, arrived := r.clock.arrives()
+		r.trace().add(trainingTrack, "wait for batch", asked, arrived, r.at.Step+1)
 		r.stepper.kind = r.kindOf(first + i)
 		return r.stepper.kind
+	}
+	if err := r.beforeBatch(); err != nil {
+		return err
 	}
 	for metrics, err := range r.world.TrainSteps(r.gomlx, r.loader, spec) {
 		if err != nil {
@@ -219,7 +229,21 @@ func (r *run) batches() error {
 		if r.plan.isUpdate(r.at.Batch-1) && (r.atEpochEnd() || r.stopped > goOn || r.ended()) {
 			break
 		}
+		if err := r.beforeBatch(); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (r *run) beforeBatch() error {
+	if err := r.profile(); err != nil {
+		return err
+	}
+	if err := r.call(onBatchStart); err != nil {
+		return err
+	}
+	r.clock.asks()
 	return nil
 }
 
@@ -230,6 +254,8 @@ func (r *run) afterBatch(metrics []*tensors.Tensor) error {
 	if err := r.takeLosses(metrics); err != nil {
 		return err
 	}
+	began, ended := r.clock.ends(r.stepper.kind)
+	r.trace().add(trainingTrack, "step", began, ended, r.at.Step+1)
 	r.at.Batch++
 	r.at.Stream = r.loader.Position()
 	defer r.dropGradients()
@@ -335,6 +361,7 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 func (r *run) diverged(name string, value float64) error {
 	err := &DivergedError{Name: name, Value: value, Step: r.at.Step, Rank: r.world.Rank(), Host: hostname()}
 	if r.world.Size() > 1 {
+		r.failed(err)
 		r.world.Abort(&distributed.FailureError{Kind: rundir.NaN, Err: err})
 	}
 	return err

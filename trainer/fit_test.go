@@ -1,6 +1,7 @@
 package trainer_test
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 	"testing"
@@ -32,6 +33,31 @@ func TestFit(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "NaN") {
 		t.Errorf("NaN in\n%s", out)
+	}
+}
+
+// TestTwoTrainings: each line of the progress of two training runs says which one it is of.
+func TestTwoTrainings(t *testing.T) {
+	c := trainer.Config{MaxEpochs: 2, BatchSize: 12, LogEvery: 4}
+	first, out := newTrainer(t, c, blobTask(plainNet))
+	c.Name = "fold-2"
+	second, more := anotherTrainer(t, c, blobTask(plainNet))
+	for name, run := range map[string]struct {
+		trainer *trainer.Trainer
+		out     *bytes.Buffer
+	}{"main": {first, out}, "fold-2": {second, more}} {
+		if err := run.trainer.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(50)); err != nil {
+			t.Fatal(err)
+		}
+		progress := regexp.MustCompile(`(?m)^(.*)epoch \d.*  step \d+`).FindAllStringSubmatch(run.out.String(), -1)
+		for _, line := range progress {
+			if line[1] != name+": " {
+				t.Errorf("the line %q does not begin with %q", line[0], name)
+			}
+		}
+		if len(progress) < 4 {
+			t.Errorf("%d lines of progress in\n%s", len(progress), run.out)
+		}
 	}
 }
 

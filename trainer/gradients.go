@@ -1,13 +1,17 @@
 package trainer
 
 import (
+	"fmt"
 	"path"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/train"
+
+	"gonbatch/internal/plural"
 )
 
 // trained returns the variables that an objective trains, in the order of their gradients.
@@ -19,6 +23,38 @@ func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 		}
 	}
 	return variables
+}
+
+// GradientFn builds the graph that changes the gradients of an objective. It returns as many, of
+// the same shapes, in the same order; it may return those that it is given.
+type GradientFn func(variables []*model.Variable, gradients []*graph.Node) []*graph.Node
+
+// WithGradients changes the gradients before each update, in the compiled program: it clips them by
+// value, for instance. change is called while the program is built, not at each update, for each
+// objective. The gradients are those of the whole batch, over all ranks and accumulated batches, in
+// float32 or float64, before gradient_clip_norm. Histograms show them before the change.
+//
+// Several changes are made in the order of the options. They must not draw the model's random
+// numbers, which differ between ranks: the weights would differ too.
+func WithGradients(change GradientFn) Option {
+	return func(t *Trainer) { t.changes = append(t.changes, change) }
+}
+
+// changed returns the gradients that WithGradients leaves.
+func (s *stepper) changed(variables []*model.Variable, gradients []*graph.Node) []*graph.Node {
+	for _, change := range s.changes {
+		before := gradients
+		gradients = change(slices.Clone(variables), slices.Clone(gradients))
+		if len(gradients) != len(before) {
+			panic(fmt.Errorf("trainer: WithGradients: it returns %s for %s", plural.Of(len(gradients), "gradient"), plural.Of(len(before), "variable")))
+		}
+		for i, gradient := range gradients {
+			if want := before[i].Shape(); gradient == nil || !gradient.Shape().Equal(want) {
+				panic(fmt.Errorf("trainer: WithGradients: the gradient of %s is %v, want %s", variables[i].Path(), gradient, want))
+			}
+		}
+	}
+	return gradients
 }
 
 // widened returns the gradients in at least single precision: half precision is too coarse to sum

@@ -17,16 +17,18 @@ import (
 // InitFrom initializes the model with the weights of another training run: those under the scopes,
 // such as "/body", or all if there are no scopes. path is a checkpoint (step-N), a folder of
 // checkpoints, whose newest is read, or a .safetensors file, in which the variable "/body/weights"
-// is called "body/weights". A training run that resumes takes the weights of its own checkpoint
-// instead.
+// is called "body/weights"; for other files, see InitFromNames and InitFromTorch. A training run
+// that resumes takes the weights of its own checkpoint instead.
 //
 // New fails if there are no weights under a scope. The model must have the same variables under
 // each scope, with the same types and shapes: Fit, Validate and Test fail if it doesn't.
 func InitFrom(path string, scopes ...string) Option {
 	return func(t *Trainer) {
-		t.initial = append(t.initial, &initial{name: fmt.Sprintf("InitFrom %s", path), scopes: scopes, read: func() (*checkpoint.Snapshot, error) {
-			return t.shareInitial(path)
-		}})
+		i := &initial{name: fmt.Sprintf("InitFrom %s", path), scopes: scopes}
+		i.read = func() (*checkpoint.Snapshot, error) {
+			return t.shareInitial(i, func() (*checkpoint.Snapshot, error) { return readWeights(path) })
+		}
+		t.initial = append(t.initial, i)
 	}
 }
 
@@ -44,6 +46,7 @@ type initial struct {
 	name     string
 	scopes   []string
 	read     func() (*checkpoint.Snapshot, error)
+	was      map[string]string    // What each variable was in a file of another library; nil for our own.
 	snapshot *checkpoint.Snapshot // Until the model is built and compared with it.
 }
 
@@ -59,11 +62,11 @@ func (t *Trainer) weights() (*checkpoint.Snapshot, error) {
 	return s, nil
 }
 
-// shareInitial reads the weights at a path on rank 0 and sends them to the other ranks.
-func (t *Trainer) shareInitial(path string) (s *checkpoint.Snapshot, err error) {
+// shareInitial reads weights on rank 0 and sends them to the other ranks.
+func (t *Trainer) shareInitial(i *initial, read func() (*checkpoint.Snapshot, error)) (s *checkpoint.Snapshot, err error) {
 	var from origin
 	err = t.world.OnMain(func() (err error) {
-		if s, err = readWeights(path); err == nil {
+		if s, err = read(); err == nil {
 			from = origin{Path: s.Path, Tensors: tensorsOf(s)}
 		}
 		return err
@@ -72,6 +75,9 @@ func (t *Trainer) shareInitial(path string) (s *checkpoint.Snapshot, err error) 
 		return nil, err
 	}
 	if from, err = broadcast(t.world, from); err != nil {
+		return nil, err
+	}
+	if i.was, err = broadcast(t.world, i.was); err != nil {
 		return nil, err
 	}
 	return t.shared(s, from)
@@ -128,7 +134,7 @@ func (t *Trainer) begin() error {
 			err = i.check(s)
 		}
 		if err == nil {
-			err = s.RestoreWeights(t.store, i.wants)
+			err = i.explain(s.RestoreWeights(t.store, i.wants), t.store)
 		}
 		if err != nil {
 			return fmt.Errorf("trainer: %s: %w", i.name, err)
@@ -169,7 +175,7 @@ func (t *Trainer) checkInitial() error {
 		}
 		wanted := func(path string) bool { return i.wants(path) && !t.stepper.state[path] }
 		if err := i.snapshot.CheckWeights(t.store, wanted); err != nil {
-			return fmt.Errorf("%s: %w", i.name, err)
+			return fmt.Errorf("%s: %w", i.name, i.explain(err, t.store))
 		}
 	}
 	return nil

@@ -17,15 +17,20 @@ func (p *position) losses(i int) *mean {
 	return &p.Since[i]
 }
 
-// report logs the losses since the last report, as means over all ranks and batches.
+// report logs the losses since the last report, as means over all ranks and batches, and the share
+// of the epoch so far in which the devices waited for data.
 func (r *run) report() error {
+	defer r.trace().during("report")()
 	sums := make([]float64, 0, 2*len(r.at.Since))
 	for _, m := range r.at.Since {
 		sums = append(sums, float64(m.Sum), float64(m.Count))
 	}
+	sums = append(sums, r.clock.waited.Seconds(), r.clock.stepped.Seconds())
 	if err := r.world.AllReduceSum(sums); err != nil {
 		return err
 	}
+	waited, stepped := sums[len(sums)-2], sums[len(sums)-1]
+	sums = sums[:len(sums)-2]
 	batches := r.at.Since[0].Count
 	r.at.Since = nil
 	values := r.rates.at(int(r.at.Step)-1, r.plan.updates)
@@ -40,6 +45,9 @@ func (r *run) report() error {
 		values[name] = sums[2*i] / sums[2*i+1]
 	}
 	values["train/examples_per_second"] = r.display.rate(batches * r.loader.BatchSize())
+	if waited+stepped > 0 {
+		values["train/data_wait"] = waited / (waited + stepped)
+	}
 	values["epoch"] = float64(r.at.Epoch) + float64(r.at.Batch)/float64(r.plan.batches)
 	r.keep(values)
 	r.display.report(r)
@@ -82,8 +90,8 @@ func (r *run) logParams(training data.Dataset) error {
 	for name, f := range r.config.fields() {
 		// A folder is not a parameter of the training: it changes when the run directory is moved,
 		// and MLflow refuses parameters that change. Neither are the loader's, whose defaults
-		// depend on the machine.
-		if !f.value.IsZero() && name != "checkpoint.dir" && !strings.HasPrefix(name, "loader.") {
+		// depend on the machine, and what is recorded.
+		if !f.value.IsZero() && name != "checkpoint.dir" && !strings.HasPrefix(name, "loader.") && !strings.HasPrefix(name, "profile.") {
 			params[name] = text(f.value)
 		}
 	}

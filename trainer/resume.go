@@ -237,13 +237,13 @@ func (t *Trainer) takeUp(from origin) error {
 		t.printf("the checkpoint is of another build of this program\n")
 	}
 	if e := t.at.End; e != nil {
-		t.printf("training was finished after step %d, %s (%s), from %s\n", t.at.Step, plural.Of(t.at.Epoch, "epoch"), e.Reason, from.Path)
+		t.printf("%straining was finished after step %d, %s (%s), from %s\n", t.label(), t.at.Step, plural.Of(t.at.Epoch, "epoch"), e.Reason, from.Path)
 		if t.ofCode() {
 			t.printf("to train it again, change the program, or set Checkpoint.Resume to \"never\", as for files that have changed: " +
 				"only the program, its arguments, %%env and values of %%keep are compared\n")
 		}
 	} else {
-		t.printf("training resumes after step %d, epoch %d, from %s\n", t.at.Step, t.at.Epoch+1, from.Path)
+		t.printf("%straining resumes after step %d, epoch %d, from %s\n", t.label(), t.at.Step, t.at.Epoch+1, from.Path)
 		t.sayAverages()
 	}
 	return t.restoreCallbacks(from.At.Callbacks)

@@ -96,6 +96,7 @@ func (r *run) save() error {
 		r.saveDue = false
 		return nil
 	}
+	defer r.trace().during("checkpoint")()
 	r.at.Elapsed = r.elapsed()
 	at, err := r.wholePosition()
 	if err != nil {

@@ -32,6 +32,7 @@ type stepper struct {
 	localNorms bool     // See Config.LocalBatchNorm.
 	frozen     []string // Scopes.
 	scales     []scale
+	changes    []GradientFn
 	afterShare func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild func() error // Called once the graph of an update is built, before it runs.
 
@@ -168,6 +169,7 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 		variables := trained(scopes[i], g)
 		own := gradients[:len(variables)]
 		gradients = gradients[len(variables):]
+		own = s.changed(variables, own)
 		if s.clipNorm > 0 {
 			own = clipped(own, s.clipNorm)
 		}

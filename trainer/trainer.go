@@ -34,25 +34,29 @@ type Trainer struct {
 	further   []validationSet
 	frozen    []string
 	scales    []scale
+	changes   []GradientFn
 	logger    logger.Logger // Nil on all ranks but 0, and if nothing is logged.
 	display   *display
-	saver     *saver // Nil if there are no checkpoints.
+	profiler  *profiler // Nil if there is nothing to record.
+	saver     *saver    // Nil if there are no checkpoints.
 	randoms   *randoms
 	out       io.Writer
 
-	loaded   bool                 // The newest checkpoint was looked for, and read if there is one.
-	origin   origin               // That checkpoint.
-	snapshot *checkpoint.Snapshot // Its values, until the training's program is built and compared with them.
-	resumed  bool                 // Fit has resumed its training, if there is one to resume.
-	fitting  bool                 // Fit is running.
-	fitted   bool                 // Fit has trained to the end.
-	initial  []*initial           // In the order of the options.
-	best     string               // What LoadBest has loaded, or LoadAverage; empty if neither was called.
-	rewound  bool                 // The loggers know where the training resumes.
-	saved    *position            // Of the newest checkpoint.
+	loaded    bool                 // The newest checkpoint was looked for, and read if there is one.
+	origin    origin               // That checkpoint.
+	snapshot  *checkpoint.Snapshot // Its values, until the training's program is built and compared with them.
+	resumed   bool                 // Fit has resumed its training, if there is one to resume.
+	fitting   bool                 // Fit is running.
+	fitted    bool                 // Fit has trained to the end.
+	hasFailed bool                 // The callbacks know that this call of Fit has failed.
+	initial   []*initial           // In the order of the options.
+	best      string               // What LoadBest has loaded, or LoadAverage; empty if neither was called.
+	rewound   bool                 // The loggers know where the training resumes.
+	saved     *position            // Of the newest checkpoint.
 
 	newAverages bool // The weights have averages, but that checkpoint has none.
 	oldAverages bool // That checkpoint has averages, but the weights have none.
+	isNamed     bool // The program has chosen the name.
 	isReady     bool // See ready.
 	saidWeights bool
 	listener    *listener
@@ -100,12 +104,17 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	if err := errors.Join(world.FitDevices(config.BatchSize), checkWorld(config, world, env), world.CheckMetrics(task.metrics)); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
-	if config.Name == "" {
+	isNamed := config.Name != ""
+	if !isNamed {
 		config.Name = names.next(env.Cell)
 	}
+	names.count()
 	config.Checkpoint.Dir = config.checkpointDir(env.Env)
+	if config.Profile.Dir, err = config.profileDir(env.Env); err != nil {
+		return nil, fmt.Errorf("trainer: %w", err)
+	}
 	config.Loader = LoaderConfig(world.Loading(distributed.Loading(config.Loader)))
-	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}
+	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}, isNamed: isNamed}
 	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: checkpoint.Metrics{}, reduced: 1}
 	for _, option := range options {
 		option(t)
@@ -137,7 +146,7 @@ func (t *Trainer) open() error {
 	t.stepper = &stepper{
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
 		clipNorm: t.config.GradientClipNorm, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
-		localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales,
+		localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, changes: t.changes,
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}
 	t.gomlx = t.task.gomlx(t.stepper)
@@ -145,6 +154,9 @@ func (t *Trainer) open() error {
 	t.display = newDisplay(t.out, t.world.IsMain(), t.env.InRun())
 	t.listener = listen(t.world, t.env.RequeueCode)
 	var err error
+	if t.profiler, err = newProfiler(t.config.Profile); err != nil {
+		return err
+	}
 	if t.saver, err = newSaver(t.world, t.config); err != nil {
 		return err
 	}
@@ -212,12 +224,36 @@ func (t *Trainer) printf(format string, args ...any) {
 	}
 }
 
+// label returns what begins the lines of this training run's progress, so that those of others can
+// be told apart: its name, if the program has chosen it or has several training runs.
+func (t *Trainer) label() string {
+	if t.isNamed || names.several() {
+		return t.config.Name + ": "
+	}
+	return ""
+}
+
 // names gives the training runs of a program their default names.
 var names = &namer{used: map[string]int{}}
 
 type namer struct {
-	mu   sync.Mutex
-	used map[string]int
+	mu    sync.Mutex
+	used  map[string]int
+	total int // Training runs, those with chosen names included.
+}
+
+// count counts a training run.
+func (n *namer) count() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.total++
+}
+
+// several reports whether the program has several training runs.
+func (n *namer) several() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.total > 1
 }
 
 func (n *namer) next(base string) string {

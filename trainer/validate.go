@@ -78,6 +78,7 @@ func (r *run) validated() (Metrics, error) {
 
 // validateAll computes the metrics over all validation sets, and logs them.
 func (r *run) validateAll() (Metrics, error) {
+	defer r.trace().during("validation")()
 	all, err := r.measure(r.stop.ctx, valStage, r.validation)
 	if err != nil {
 		return nil, err

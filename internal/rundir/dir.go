@@ -160,6 +160,9 @@ func (d Dir) TensorBoard() string { return d.join("tensorboard") }
 // Curves returns the path of the folder of drawn metrics and sample images.
 func (d Dir) Curves() string { return d.join("curves") }
 
+// Traces returns the path of the folder of traces, which show what the ranks did in some updates.
+func (d Dir) Traces() string { return d.join("traces") }
+
 // ImagePath returns the path of a sample image in a training's folder of curves. The step has eight
 // digits, so that names sort as numbers.
 func ImagePath(curves, name string, step int64) string {

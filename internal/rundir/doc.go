@@ -27,6 +27,7 @@
 //	  metrics.jsonl       one JSON object per line, written by rank 0
 //	  metrics.csv         the same as a table
 //	  tensorboard/        event files
+//	  traces/             what the ranks did in some updates
 //	  curves/             drawn metrics and images
 //	  mlflow-runs/        the ids of the runs in MLflow
 //	  checkpoints/        written by rank 0

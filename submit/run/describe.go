@@ -20,6 +20,7 @@ func describe(w io.Writer, dir rundir.Dir) error {
 		{dir.Metrics(), "metrics, one JSON object per line"},
 		{dir.Curves(), "curves of the metrics, and sample images, as PNG"},
 		{dir.TensorBoard(), "for tensorboard --logdir"},
+		{dir.Traces(), "traces of some updates, for https://ui.perfetto.dev"},
 		{dir.Checkpoints(), "checkpoints, the weights as safetensors"},
 		{dir.Sources(), "the notebook as a Go module"},
 		{dir.ManifestPath(), "hashes, versions, options"},

@@ -1,0 +1,165 @@
+package trainer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonbatch/internal/rundir"
+)
+
+// ProfileConfig records what each rank does during some updates: waiting for batches, steps,
+// callbacks, validations and checkpoints, and the loading of the batches. Rank 0 writes the trace
+// of all ranks as a file that https://ui.perfetto.dev and chrome://tracing open. What XLA does
+// within a step is not recorded.
+type ProfileConfig struct {
+	// Steps are the first and the last update to record, such as "10-15", counted from 1. What
+	// follows the last one belongs to it, until the next batch. Default: none.
+	Steps string `yaml:"steps" help:"updates to record in a trace for Perfetto, such as 10-15 (empty: none)"`
+	// Dir is the folder of the trace. Default: traces in the run directory.
+	Dir string `yaml:"dir" help:"folder of the trace (default: traces in the run directory)"`
+}
+
+// limits returns the first and the last update; 0 if there are none.
+func (c ProfileConfig) limits() (first, last int64, err error) {
+	if c.Steps == "" {
+		return 0, 0, nil
+	}
+	from, to, isRange := strings.Cut(c.Steps, "-")
+	if !isRange {
+		to = from
+	}
+	first, firstErr := strconv.ParseInt(strings.TrimSpace(from), 10, 64)
+	last, lastErr := strconv.ParseInt(strings.TrimSpace(to), 10, 64)
+	if firstErr != nil || lastErr != nil || first < 1 || last < first {
+		return 0, 0, fmt.Errorf("profile.steps: %q: it must be the first and the last update, such as 10-15, counted from 1", c.Steps)
+	}
+	return first, last, nil
+}
+
+// profileDir returns the folder of the trace; "" if nothing is recorded.
+func (c Config) profileDir(env rundir.Env) (string, error) {
+	switch {
+	case c.Profile.Steps == "" || c.Profile.Dir != "":
+		return c.Profile.Dir, nil
+	case env.InRun():
+		return env.Dir.Traces(), nil
+	}
+	return "", errors.New("profile.steps: there is no run directory for the trace: set profile.dir")
+}
+
+// profiler records the configured updates.
+type profiler struct {
+	trace
+	first, last int64
+	began       int64 // Updates that were done when the recording began.
+}
+
+// newProfiler returns nil if there is nothing to record.
+func newProfiler(c ProfileConfig) (*profiler, error) {
+	first, last, err := c.limits()
+	if err != nil || first == 0 {
+		return nil, err
+	}
+	return &profiler{first: first, last: last}, nil
+}
+
+// trace returns where to record; nil if there is nothing to record.
+func (t *Trainer) trace() *trace {
+	if t.profiler == nil {
+		return nil
+	}
+	return &t.profiler.trace
+}
+
+// profile starts or ends the recording, if it is time. All ranks call it before each batch.
+func (r *run) profile() error {
+	p := r.profiler
+	switch {
+	case p == nil:
+		return nil
+	case p.on && r.at.Step >= p.last:
+		return r.writeProfile()
+	case !p.on && r.at.Step >= p.first-1 && r.at.Step < p.last:
+		p.began = r.at.Step
+		p.start()
+	}
+	return nil
+}
+
+// endProfile ends the recording with the training.
+func (r *run) endProfile() error {
+	if r.profiler == nil || !r.profiler.on {
+		return nil
+	}
+	return r.writeProfile()
+}
+
+// writeProfile writes the trace of all ranks on rank 0. A trace that can't be written does not end
+// the training.
+func (r *run) writeProfile() error {
+	own, err := json.Marshal(rankTrace{hostname(), r.profiler.stop()})
+	if err != nil {
+		return err
+	}
+	all, err := r.world.AllGather(own)
+	if err != nil || !r.world.IsMain() {
+		return err
+	}
+	ranks := make([]rankTrace, len(all))
+	for rank, text := range all {
+		if err := json.Unmarshal(text, &ranks[rank]); err != nil {
+			return fmt.Errorf("the trace of rank %d: %w", rank, err)
+		}
+	}
+	steps := fmt.Sprintf("%d-%d", r.profiler.began+1, r.at.Step)
+	path := filepath.Join(r.config.Profile.Dir, fmt.Sprintf("%s-steps-%s.json", fileName(r.config.Name), steps))
+	if err := writeTrace(path, ranks); err != nil {
+		fmt.Fprintf(os.Stderr, "trainer: %s: the trace of steps %s is not written: %v\n", r.config.Name, steps, err)
+		return nil
+	}
+	r.printf("%ssteps %s: %s; https://ui.perfetto.dev opens %s\n", r.label(), steps, ranks[0].summary(), path)
+	return nil
+}
+
+func writeTrace(path string, ranks []rankTrace) error {
+	content, err := chromeTrace(ranks)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	return rundir.WriteFileAtomic(path, content, 0o600)
+}
+
+// summary returns the share of each phase of the training: "step 81%, wait for batch 12%". It
+// leaves out what takes less than a half percent.
+func (r rankTrace) summary() string {
+	total, parts := int64(0), map[string]int64{}
+	var names []string
+	begin := firstOf([]rankTrace{r})
+	for _, s := range r.Spans {
+		if s.Track != trainingTrack {
+			continue
+		}
+		if parts[s.Name] == 0 {
+			names = append(names, s.Name)
+		}
+		parts[s.Name] += s.End - s.Begin
+		total = max(total, s.End-begin)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return int(parts[b] - parts[a]) })
+	var text []string
+	for _, name := range names {
+		if share := 100 * float64(parts[name]) / float64(total); share >= 0.5 {
+			text = append(text, fmt.Sprintf("%s %.0f%%", name, share))
+		}
+	}
+	return strings.Join(text, ", ")
+}

@@ -1,0 +1,185 @@
+package trainer_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/data"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/trainer"
+)
+
+// traceFile is a trace as a viewer reads it.
+type traceFile struct {
+	TraceEvents []struct {
+		Ph, Name string
+		Pid, Tid int
+		Ts, Dur  float64
+		Args     struct {
+			Name string
+			Step int
+		}
+	}
+}
+
+func readTrace(t *testing.T, path string) (file traceFile) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(content, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// counts returns how often a rank has each span, with the update it belongs to, and checks that the
+// spans of the training are within each other or apart.
+func (f traceFile) counts(t *testing.T, rank int) map[string]int {
+	t.Helper()
+	all := map[string]int{}
+	var open []float64 // When the spans end that have begun.
+	for _, e := range f.TraceEvents {
+		if e.Pid != rank || e.Ph != "X" {
+			continue
+		}
+		name := e.Name
+		if e.Args.Step > 0 {
+			name += fmt.Sprint(" ", e.Args.Step)
+		}
+		all[name]++
+		if e.Tid != 0 {
+			continue
+		}
+		for len(open) > 0 && open[len(open)-1] <= e.Ts+1e-3 {
+			open = open[:len(open)-1]
+		}
+		if len(open) > 0 && e.Ts+e.Dur > open[len(open)-1]+1e-3 {
+			t.Errorf("rank %d: %s ends after the span in which it begins", rank, name)
+		}
+		open = append(open, e.Ts+e.Dur)
+	}
+	return all
+}
+
+// TestProfile records some updates of all ranks, with what follows them.
+func TestProfile(t *testing.T) { everywhere(t, testProfile) }
+
+func testProfile(t *testing.T) {
+	dir := t.TempDir()
+	c := trainer.Config{
+		MaxEpochs: 2, BatchSize: 12, LimitTrainBatches: 6, AccumulateGradBatches: 2, Seed: 1, Checkpoint: trainer.CheckpointConfig{Dir: t.TempDir()},
+		Profile: trainer.ProfileConfig{Steps: "2-4", Dir: filepath.Join(dir, "traces")},
+	}
+	slow := trainer.Callback{Name: "slow", BatchEnd: func(*trainer.Event) error { time.Sleep(time.Millisecond); return nil }}
+	tr, out := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(slow))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil {
+		t.Fatal(err)
+	}
+	if !tr.World().IsMain() {
+		return
+	}
+	path := filepath.Join(dir, "traces", "main-steps-2-4.json")
+	file := readTrace(t, path)
+	for rank := range tr.World().Size() {
+		got := file.counts(t, rank)
+		for name, want := range map[string]int{
+			"step 1": 0, "step 2": 2, "step 3": 2, "step 4": 2, "step 5": 0, "wait for batch 2": 2, "wait for batch 4": 2,
+			"validation": 1, "checkpoint": 1, "callback slow": 6,
+		} {
+			if got[name] != want {
+				t.Errorf("rank %d: %d times %q, want %d: %v", rank, got[name], name, want, got)
+			}
+		}
+		if got["load"] < 3 || got["transfer"] < 3 {
+			t.Errorf("rank %d: the loading of the batches is missing: %v", rank, got)
+		}
+	}
+	if !regexp.MustCompile(`steps 2-4: .*(step|validation|callback slow) \d+%.* opens ` + regexp.QuoteMeta(path)).MatchString(out.String()) {
+		t.Errorf("no summary in\n%s", out)
+	}
+}
+
+// TestProfileOfPart: a training that ends or resumes among the updates has a trace of those that
+// there are.
+func TestProfileOfPart(t *testing.T) {
+	c := inFolder(t.TempDir())
+	c.Checkpoint.EverySteps = 5
+	c.Profile = trainer.ProfileConfig{Steps: "3-100", Dir: t.TempDir()}
+	tr, _ := newTrainer(t, c, blobTask(plainNet), killAt(7))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	tr, _ = newTrainer(t, c, blobTask(plainNet))
+	mustFit(t, tr)
+	got := readTrace(t, filepath.Join(c.Profile.Dir, fmt.Sprintf("main-steps-6-%d.json", tr.Step()))).counts(t, 0)
+	if got["step 5"] != 0 || got["step 6"] != 1 || got[fmt.Sprint("step ", tr.Step())] != 1 {
+		t.Errorf("the trace has %v", got)
+	}
+}
+
+// TestProfileThatCannotBeWritten doesn't end the training.
+func TestProfileThatCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 4, BatchSize: 12, Profile: trainer.ProfileConfig{Steps: "2", Dir: file}}, blobTask(plainNet))
+	mustFit(t, tr)
+	for want, c := range map[string]trainer.ProfileConfig{
+		"profile.steps: there is no run directory": {Steps: "2"}, `profile.steps: "2-1": it must be the first and the last update`: {Steps: "2-1"},
+	} {
+		if _, err := trainer.New(world(t), trainer.Config{Profile: c}, blobTask(plainNet)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// slowBlobs takes time to load a batch.
+type slowBlobs struct {
+	ranktest.Blobs
+	each time.Duration
+}
+
+func (s slowBlobs) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	time.Sleep(s.each)
+	return s.Blobs.Batch(indices)
+}
+
+// TestDataWait: the share of time in which steps wait for their batches is a metric, and in the log
+// if there is any.
+func TestDataWait(t *testing.T) { everywhere(t, testDataWait) }
+
+func testDataWait(t *testing.T) {
+	share := func(ds data.Dataset, workers int, pause time.Duration) (float64, string) {
+		var wait float64
+		watch := trainer.Callback{
+			BatchStart: func(*trainer.Event) error { time.Sleep(pause); return nil },
+			EpochEnd:   func(e *trainer.Event) error { wait = e.Metrics["train/data_wait"]; return nil },
+		}
+		c := trainer.Config{BatchSize: 12, LogEvery: 4, Loader: trainer.LoaderConfig{Workers: workers}}
+		tr, out := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(watch))
+		if err := tr.Fit(t.Context(), ds, nil); err != nil {
+			t.Fatal(err)
+		}
+		return wait, out.String()
+	}
+	wait, out := share(slowBlobs{145, 100 * time.Millisecond}, -1, 0)
+	if wait < 0.5 || wait > 1 || world(t).IsMain() && !strings.Contains(out, "% waiting for data") {
+		t.Errorf("the steps wait for %g of the time, want most of it:\n%s", wait, out)
+	}
+	// In the pause before a batch is needed, it is loaded.
+	if ahead, _ := share(ranktest.Blobs(145), 2, 20*time.Millisecond); !(ahead < 0.5) {
+		t.Errorf("the steps wait for %g of the time, though all batches are there", ahead)
+	}
+}

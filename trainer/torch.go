@@ -1,0 +1,114 @@
+package trainer
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+)
+
+// InitFromTorch is like InitFrom, for a .safetensors file of PyTorch: layers has the scope for each
+// of the file's layers, as it is passed to the layer's function here.
+//
+//	trainer.InitFromTorch("resnet.safetensors", map[string]string{
+//		"conv1": "/conv_0", // cnn.Convolution(scope.In("conv_0"), x)
+//		"bn1":   "/norm_0", // cnn.BatchNorm(scope.In("norm_0"), x)
+//		"fc":    "",        // Leave it out.
+//	}, "/conv_0", "/norm_0")
+//
+// It converts Linear, Conv1d to Conv3d, BatchNorm and LayerNorm to GoMLX's layers or those of
+// package cnn. InitFromNames converts others, such as a Linear after a Flatten (see TorchFlattened)
+// or an Embedding; both can be used for one file, for different scopes. Give cnn.BatchNorm
+// PyTorch's Epsilon, 1e-5, and Momentum, 0.9.
+//
+// A layer without a scope is left out, with its sublayers; the name "" leaves out all that have no
+// other name. Otherwise layers must have the names of the file's layers, or New fails and lists the
+// difference.
+func InitFromTorch(path string, layers map[string]string, scopes ...string) Option {
+	return initFromForeign("InitFromTorch "+path, path, scopes, func(file map[string]*tensors.Tensor) (map[string]Target, error) {
+		return torchTargets(file, layers)
+	})
+}
+
+// torchTargets returns the target of each tensor whose layer is not left out.
+func torchTargets(file map[string]*tensors.Tensor, layers map[string]string) (map[string]Target, error) {
+	found, used := map[string]Target{}, map[string]bool{"": true}
+	var missing, unexpected []string
+	for _, name := range slices.Sorted(maps.Keys(file)) {
+		layer, parameter := layerOf(name)
+		key, ok := nearest(layer, func(key string) bool {
+			scope, ok := layers[key]
+			return ok && (key == layer || scope == "")
+		})
+		used[key] = true
+		switch {
+		case !ok:
+			unexpected = append(unexpected, name)
+		case layers[key] != "":
+			to, ok := torchTarget(file, layer, parameter)
+			if !ok {
+				return nil, fmt.Errorf("%s, %s: it is no parameter of a Linear, Conv, BatchNorm or LayerNorm: leave out %q here, and use InitFromNames for it", name, file[name].Shape(), layer)
+			}
+			found[name] = Target{path.Join(layers[key], to.Variable), to.Layout}
+		}
+	}
+	for layer, scope := range layers {
+		if !used[layer] {
+			missing = append(missing, strings.TrimSuffix(layer+" for "+scope, " for "))
+		}
+	}
+	return found, unmatched(file, missing, unexpected)
+}
+
+// layerOf divides the name of a tensor: "block.0.fc.weight" is the weight of block.0.fc.
+func layerOf(name string) (layer, parameter string) {
+	dot := strings.LastIndexByte(name, '.')
+	return name[:max(0, dot)], name[dot+1:]
+}
+
+// torchLayer says what a layer's parameters become.
+type torchLayer struct {
+	scope  string            // Of GoMLX's layer, below the one that it is given.
+	names  map[string]string // GoMLX's names.
+	weight Layout
+}
+
+var (
+	torchBatchNorm = torchLayer{norm.BatchNormalizationScopeName, map[string]string{
+		"weight": "scale", "bias": "offset", "running_mean": "mean", "running_var": "variance", "num_batches_tracked": "avg_weight",
+	}, nil}
+	torchLayerNorm = torchLayer{"layer_normalization", map[string]string{"weight": "gain", "bias": "offset"}, nil}
+	torchLinear    = torchLayer{"dense", map[string]string{"weight": "weights", "bias": "biases"}, TorchLinear}
+	torchConv      = torchLayer{"conv", map[string]string{"weight": "weights", "bias": "biases"}, TorchConv}
+)
+
+// torchTarget returns the target of a layer's parameter, below the layer's scope. The layer's other
+// parameters show what it is.
+func torchTarget(file map[string]*tensors.Tensor, layer, parameter string) (to Target, ok bool) {
+	kind, mean, weight := torchConv, file[layer+".running_mean"], file[layer+".weight"]
+	switch {
+	case mean != nil:
+		kind = torchBatchNorm
+	case weight == nil:
+		return to, false
+	case weight.Rank() == 1:
+		kind = torchLayerNorm
+	case weight.Rank() == 2:
+		kind = torchLinear
+	}
+	name, ok := kind.names[parameter]
+	to.Variable = path.Join(kind.scope, name)
+	switch parameter {
+	case "weight":
+		to.Layout = kind.weight
+	case "num_batches_tracked":
+		if ok {
+			to.Layout = torchCount(mean.Size())
+		}
+	}
+	return to, ok
+}

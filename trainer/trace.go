@@ -1,0 +1,152 @@
+package trainer
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// trace records what a rank does, while it is on. Several goroutines may use it at once; a nil
+// trace records nothing.
+type trace struct {
+	mu    sync.Mutex
+	on    bool
+	spans []span
+}
+
+// span is a time in which a rank does one thing.
+type span struct {
+	Name  string `json:"name"`
+	Track track  `json:"track"`
+	Begin int64  `json:"begin"` // Nanoseconds since 1970.
+	End   int64  `json:"end"`
+	Step  int64  `json:"step,omitempty"` // The update that it is a part of; 0 if it is of none.
+}
+
+// track is a row of spans. Those of loading may overlap, because several batches are loaded at
+// once.
+type track string
+
+const (
+	trainingTrack track = "training"
+	loadingTrack  track = "loading"
+)
+
+// add records a span.
+func (t *trace) add(where track, name string, began, ended time.Time, step int64) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.on {
+		t.spans = append(t.spans, span{name, where, began.UnixNano(), ended.UnixNano(), step})
+	}
+}
+
+// during returns a function that ends a span of the training, which begins now.
+func (t *trace) during(name string) (end func()) {
+	began := time.Now()
+	return func() { t.add(trainingTrack, name, began, time.Now(), 0) }
+}
+
+// start begins to record, and stop returns what was recorded.
+func (t *trace) start() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.on, t.spans = true, nil
+}
+
+func (t *trace) stop() []span {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.on = false
+	return t.spans
+}
+
+// rankTrace is what one rank has recorded.
+type rankTrace struct {
+	Host  string `json:"host"`
+	Spans []span `json:"spans"`
+}
+
+// traceEvent is an event of the Trace Event Format of Chrome, which Perfetto opens:
+// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+type traceEvent struct {
+	Phase    string         `json:"ph"`
+	Name     string         `json:"name"`
+	Process  int            `json:"pid"`
+	Thread   int            `json:"tid"`
+	Begin    float64        `json:"ts"` // Microseconds.
+	Duration float64        `json:"dur,omitempty"`
+	Args     map[string]any `json:"args,omitempty"`
+}
+
+// chromeTrace returns the traces of all ranks as a file: each rank is a process in it, and each row
+// of spans a thread.
+func chromeTrace(ranks []rankTrace) ([]byte, error) {
+	var events []traceEvent
+	zero := firstOf(ranks)
+	for rank, r := range ranks {
+		events = append(events, traceEvent{Phase: "M", Name: "process_name", Process: rank, Args: map[string]any{"name": rankOn(rank, r.Host)}})
+		rows := map[track]int{}
+		for _, s := range r.rows() {
+			if _, ok := rows[s.row]; !ok {
+				rows[s.row] = len(rows)
+				events = append(events, traceEvent{Phase: "M", Name: "thread_name", Process: rank, Thread: rows[s.row], Args: map[string]any{"name": s.row}})
+			}
+			e := traceEvent{Phase: "X", Name: s.Name, Process: rank, Thread: rows[s.row], Begin: micros(s.Begin - zero), Duration: micros(s.End - s.Begin)}
+			if s.Step > 0 {
+				e.Args = map[string]any{"step": s.Step}
+			}
+			events = append(events, e)
+		}
+	}
+	return json.Marshal(map[string]any{"displayTimeUnit": "ms", "traceEvents": events})
+}
+
+func micros(nanoseconds int64) float64 { return float64(nanoseconds) / 1e3 }
+
+// firstOf returns when the first span of all ranks begins.
+func firstOf(ranks []rankTrace) (first int64) {
+	for _, r := range ranks {
+		for _, s := range r.Spans {
+			if first == 0 || s.Begin < first {
+				first = s.Begin
+			}
+		}
+	}
+	return first
+}
+
+// placedSpan is a span in its row.
+type placedSpan struct {
+	span
+	row track
+}
+
+// rows returns the spans in the order of their beginnings, those of the training first. Spans of
+// loading that overlap are in different rows: "loading 1", "loading 2".
+func (r rankTrace) rows() (all []placedSpan) {
+	spans := slices.SortedStableFunc(slices.Values(r.Spans), func(a, b span) int { return cmp.Compare(a.Begin, b.Begin) })
+	var busy []int64 // Until when each row of loading is.
+	var loading []placedSpan
+	for _, s := range spans {
+		if s.Track == trainingTrack {
+			all = append(all, placedSpan{s, s.Track})
+			continue
+		}
+		row := slices.IndexFunc(busy, func(until int64) bool { return until <= s.Begin })
+		if row < 0 {
+			row, busy = len(busy), append(busy, 0)
+		}
+		busy[row] = s.End
+		loading = append(loading, placedSpan{s, track(fmt.Sprintf("%s %d", s.Track, row+1))})
+	}
+	return append(all, loading...)
+}
+
+func rankOn(rank int, host string) string { return fmt.Sprintf("rank %d on %s", rank, host) }
