@@ -32,6 +32,7 @@ type stepper struct {
 	localNorms bool     // See Config.LocalBatchNorm.
 	frozen     []string // Scopes.
 	scales     []scale
+	parts      *parts       // Nil unless the ranks share the update.
 	afterShare func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild func() error // Called once the graph of an update is built, before it runs.
 
@@ -122,11 +123,7 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 		withoutPerStepUpdates(s.store, g, "/")
 		return
 	}
-	gradients = s.world.AverageGradients(s.store, gradients)
-	if s.kind == updatesAndShows {
-		s.shown.build(scopes, g, gradients)
-	}
-	s.apply(g, scopes, losses, gradients)
+	s.apply(g, scopes, losses, s.averaged(g, scopes, gradients))
 	if err := s.afterBuild(); err != nil {
 		panic(err)
 	}
@@ -158,6 +155,22 @@ func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*gra
 	return all
 }
 
+// averaged returns the means of the gradients over the ranks or, if the ranks share the update, this
+// rank's parts of them.
+func (s *stepper) averaged(g *graph.Graph, scopes []*model.Scope, gradients []*graph.Node) []*graph.Node {
+	if s.parts != nil && s.kind != updatesAndShows {
+		return s.world.ScatterGradients(s.store, gradients)
+	}
+	gradients = s.world.AverageGradients(s.store, gradients)
+	if s.kind == updatesAndShows {
+		s.shown.build(scopes, g, gradients)
+	}
+	if s.parts != nil {
+		return s.world.PartsOf(s.store, gradients)
+	}
+	return gradients
+}
+
 // apply passes each objective's gradients to its optimizer.
 func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients []*graph.Node) {
 	step := optimizer.GetGlobalStepVar(s.store)
@@ -169,11 +182,11 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 		own := gradients[:len(variables)]
 		gradients = gradients[len(variables):]
 		if s.clipNorm > 0 {
-			own = clipped(own, s.clipNorm)
+			own = clipped(own, s.clipNorm, s.wholeSum)
 		}
 		step.SetNodeValue(before) // Each optimizer increments the step; some depend on it.
 		old := values(g, variables)
-		apply(s.objectives[i], scopes[i], narrowed(own, variables), l)
+		s.update(g, s.objectives[i], scopes[i], variables, narrowed(own, variables), l)
 		s.rescale(g, variables, old)
 		all = append(all, variables...)
 	}
@@ -199,6 +212,24 @@ func (s *stepper) paths() map[string]bool {
 		all[v.Path()] = true
 	}
 	return all
+}
+
+// update lets an objective's optimizer change its variables or, if the ranks share the update, this
+// rank's parts of them.
+func (s *stepper) update(g *graph.Graph, o Objective, scope *model.Scope, variables []*model.Variable, gradients []*graph.Node, loss *graph.Node) {
+	if s.parts == nil {
+		apply(o, scope, gradients, loss)
+		return
+	}
+	s.parts.update(s.store, g, scope, variables, func() { apply(o, scope, gradients, loss) })
+}
+
+// wholeSum returns a sum over whole gradients, of the sum over what this rank has.
+func (s *stepper) wholeSum(sum *graph.Node) *graph.Node {
+	if s.parts == nil {
+		return sum
+	}
+	return s.world.SumOverRanks(sum)
 }
 
 func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph.Node) {

@@ -1,0 +1,161 @@
+package trainer
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/metric"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/checkpoint"
+	"gonbatch/distributed"
+)
+
+// parts is what the strategy "zero1" adds to a training run on several ranks: each rank updates its
+// part of each weight, and has only this part of the optimizer's state. Checkpoints have the whole
+// state, as those of other strategies do.
+type parts struct {
+	world *distributed.World
+	// whole has the shapes that the state of which this rank has a part would have without the
+	// strategy, by path.
+	whole map[string]shapes.Shape
+}
+
+// zero1 is the strategy's name.
+const zero1 = "zero1"
+
+// newParts returns nil if the ranks don't share the update: a single rank has all of it.
+func newParts(w *distributed.World, c Config) *parts {
+	if c.Strategy != zero1 || w.Size() == 1 {
+		return nil
+	}
+	return &parts{world: w, whole: map[string]shapes.Shape{}}
+}
+
+// elementwise are the types of the optimizers that compute each element of a weight from the same
+// element of its gradient and of their state, and whose state has known names. The first is that of
+// Adam, AdamW, Adamax and RMSProp.
+var elementwise = []reflect.Type{reflect.TypeOf(optimizer.Adam().Done()), reflect.TypeOf(optimizer.StochasticGradientDescent().Done()), reflect.TypeFor[SGD]()}
+
+// checkElementwise returns an error if the strategy can't divide an objective's update.
+func checkElementwise(c Config, objectives []Objective) error {
+	for _, o := range objectives {
+		if kind := reflect.TypeOf(o.Optimizer); c.Strategy == zero1 && !slices.Contains(elementwise, kind) {
+			return fmt.Errorf("strategy: %q can't divide the state of the optimizer %s among the ranks: use Adam, AdamW, Adamax, RMSProp or SGD, or strategy \"ddp\"", zero1, kind)
+		}
+	}
+	return nil
+}
+
+// update lets an optimizer change this rank's parts of the variables.
+func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, variables []*model.Variable, apply func()) {
+	if model.GetParamOr(scope, optimizer.ParamClipNaN, false) {
+		panic(fmt.Errorf("trainer: strategy: %q and the hyper-parameter %q: a rank sees only its part of a gradient, and can't drop the whole: turn one of them off", zero1, optimizer.ParamClipNaN))
+	}
+	weights := map[string]shapes.Shape{}
+	for _, v := range variables {
+		weights[v.Path()] = v.Shape()
+	}
+	p.refuseForeign(store, weights)
+	p.world.UpdateParts(store, g, variables, apply)
+	for v := range store.IterVariables() {
+		if weight, ok := weightOf(v.Path(), weights); ok {
+			shape := weight.Clone()
+			shape.DType = v.DType()
+			p.whole[v.Path()] = shape
+			p.world.KeepOwn(v)
+		}
+	}
+}
+
+// refuseForeign panics if the store has the optimizer's state from another trainer, of which this
+// rank may have all.
+func (p *parts) refuseForeign(store *model.Store, weights map[string]shapes.Shape) {
+	for v := range store.IterVariables() {
+		if _, ok := weightOf(v.Path(), weights); ok && p.whole[v.Path()].DType == 0 {
+			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", zero1, v.Path()))
+		}
+	}
+}
+
+// weightOf returns the shape of the weight to which a variable of an optimizer belongs. Its path is
+// that of the weight, with a suffix to the name, in a scope of the optimizer:
+// "/AdamOptimizer/dense/weights_1st_moment".
+func weightOf(state string, weights map[string]shapes.Shape) (shape shapes.Shape, ok bool) {
+	if _, isWeight := weights[state]; isWeight || hasOtherState(state) {
+		return shape, false
+	}
+	longest := 0
+	for weight, its := range weights {
+		at := strings.LastIndex(state, weight+"_")
+		if at > 0 && !strings.Contains(state[at+len(weight):], model.ScopeSeparator) && len(weight) > longest {
+			shape, ok, longest = its, true, len(weight)
+		}
+	}
+	return shape, ok
+}
+
+// hasOtherState reports whether a variable is in a scope with the names of weights that isn't an
+// optimizer's.
+func hasOtherState(variable string) bool {
+	return under(variable, averageScope) || under(variable, path.Join("/", train.AccumulatedGradientsScope)) || under(variable, path.Join("/", metric.Scope))
+}
+
+// cut replaces the optimizer's state in a checkpoint by this rank's parts of it.
+func (p *parts) cut(s *checkpoint.Snapshot) error {
+	if p == nil {
+		return nil
+	}
+	weights := map[string]shapes.Shape{}
+	for name := range s.Weights {
+		weights[name] = s.Tensors[name].Shape()
+	}
+	for name, value := range s.Tensors {
+		weight, ok := weightOf(name, weights)
+		if !ok || !slices.Equal(weight.Dimensions, value.Shape().Dimensions) {
+			continue
+		}
+		part, err := p.world.CutPart(value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		p.whole[name] = value.Shape()
+		s.Tensors[name] = part
+	}
+	return nil
+}
+
+// join returns the whole state of which the ranks have parts, on rank 0. It is collective.
+func (p *parts) join(store *model.Store) (map[string]*tensors.Tensor, error) {
+	if p == nil {
+		return nil, nil
+	}
+	have := map[string]*model.Variable{}
+	for v := range store.IterVariables() {
+		have[v.Path()] = v
+	}
+	all := map[string]*tensors.Tensor{}
+	for _, name := range slices.Sorted(maps.Keys(p.whole)) {
+		v := have[name]
+		if v == nil || !v.HasValue() {
+			return nil, fmt.Errorf("%s: this rank's part of it is missing", name)
+		}
+		value, err := v.Value()
+		if err == nil {
+			all[name], err = p.world.JoinParts(value, p.whole[name])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return all, nil
+}

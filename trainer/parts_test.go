@@ -1,0 +1,296 @@
+package trainer_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/checkpoint"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/models/cnn"
+	"gonbatch/trainer"
+)
+
+// strategy is the variable that selects the strategy in the ranks of a test.
+const strategy = "STRATEGY"
+
+// oddNet has weights whose sizes no number of ranks divides, a scalar, and batch normalization.
+func oddNet(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+	x = graph.Tanh(layers.Dense(scope.In("body"), x, true, 7))
+	x = cnn.BatchNorm(scope.In("norm"), x).Done()
+	scale := scope.In("gain").WithInitializer(initializer.One).VariableWithShape("factor", shapes.Make(x.DType()))
+	x = graph.Mul(x, scale.NodeValue(x))
+	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
+}
+
+func oddTask(o optimizer.Interface) trainer.Task {
+	return trainer.Supervised(oddNet, loss.SparseCategoricalCrossEntropyLogits, o)
+}
+
+// twoOddTasks trains two networks with two optimizers.
+func twoOddTasks() trainer.Task {
+	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
+		one := func(name string) *graph.Node {
+			return graph.ReduceAllMean(loss.SparseCategoricalCrossEntropyLogits(labels, []*graph.Node{oddNet(scope.In("%s", name), inputs[0])}))
+		}
+		return []*graph.Node{one("a"), one("b")}
+	}
+	return trainer.Adversarial(step, trainer.Objective{Name: "a", Scope: "/a", Optimizer: optimizer.Adam().Scope("AdamA").LearningRate(0.01).Done()},
+		trainer.Objective{Name: "b", Scope: "/b", Optimizer: trainer.SGD{LearningRate: 0.05, Momentum: 0.9}})
+}
+
+// dividedCase is a training run that must not depend on the strategy.
+type dividedCase struct {
+	name    string
+	task    trainer.Task
+	config  trainer.Config
+	options []trainer.Option
+	limit   float64 // Of the relative distance; 0 for the usual one.
+}
+
+func dividedCases() []dividedCase {
+	adam := func() trainer.Task { return oddTask(optimizer.Adam().LearningRate(0.01).Done()) }
+	sgd := trainer.SGD{LearningRate: 0.05, Momentum: 0.9, WeightDecay: 0.01, Dampening: 0.2}
+	return []dividedCase{
+		{name: "adam", task: adam()},
+		{name: "adamw", task: oddTask(optimizer.Adam().LearningRate(0.01).WeightDecay(0.1).Done())},
+		{name: "adamax", task: oddTask(optimizer.Adam().LearningRate(0.01).Adamax().Done())},
+		{name: "rmsprop", task: oddTask(optimizer.RMSProp().LearningRate(0.01).Done())},
+		{name: "momentum", task: oddTask(sgd)},
+		{name: "nesterov", task: oddTask(trainer.SGD{LearningRate: 0.05, Momentum: 0.9, Nesterov: true})},
+		{name: "sgd", task: oddTask(optimizer.StochasticGradientDescent().WithLearningRate(0.1).Done())},
+		{name: "clipping", task: adam(), config: trainer.Config{GradientClipNorm: 0.05}},
+		{name: "clipped sgd", task: oddTask(plainSGD(1)), config: trainer.Config{GradientClipNorm: 0.05}},
+		{name: "accumulation", task: adam(), config: trainer.Config{AccumulateGradBatches: 3, GradientClipNorm: 1}},
+		{name: "averages", task: adam(), config: trainer.Config{EMADecay: 0.9}},
+		{name: "frozen", task: adam(), options: []trainer.Option{trainer.Freeze("/body")}},
+		{name: "rates", task: adam(), options: []trainer.Option{trainer.ScaleRate("/body", 0.1)}},
+		{name: "schedule", task: adam(), config: trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "cosine", WarmupSteps: 2}}},
+		{name: "histograms", task: adam(), config: trainer.Config{LogHistogramsEvery: 2, GradientClipNorm: 0.05}},
+		{name: "two objectives", task: twoOddTasks(), config: trainer.Config{GradientClipNorm: 0.5}},
+		{name: "double precision", task: adam(), config: trainer.Config{Precision: "64-true"}, limit: 1e-9},
+		{name: "half precision", task: adam(), config: trainer.Config{Precision: "bf16-true"}, limit: 0.05},
+	}
+}
+
+// fit trains a case and returns its weights, or their averages.
+func (d dividedCase) fit(t *testing.T, strategy string) []float64 {
+	t.Helper()
+	c := d.config
+	c.Strategy, c.Seed, c.BatchSize, c.MaxSteps, c.MaxEpochs = strategy, 5, 24, 9, 5
+	c.Loggers = []string{"none"}
+	c.Checkpoint.Off = true
+	tr, _ := newTrainer(t, c, d.task, d.options...)
+	if err := tr.Fit(t.Context(), ranktest.Blobs(24*12), nil); err != nil {
+		t.Fatalf("%s: %v", d.name, err)
+	}
+	if c.EMADecay > 0 {
+		if err := tr.LoadAverage(); err != nil {
+			t.Fatalf("%s: %v", d.name, err)
+		}
+	}
+	return trainedFloats(t, tr, "/")
+}
+
+// TestZero1: the strategy changes nothing but rounding, with any optimizer, on any number of ranks.
+func TestZero1(t *testing.T) {
+	if ranktest.InRank() {
+		all := map[string][]float64{}
+		for _, d := range dividedCases() {
+			all[d.name] = d.fit(t, os.Getenv(strategy))
+		}
+		if world(t).IsMain() {
+			writeGob(t, os.Getenv("OUTCOME"), all)
+		}
+		return
+	}
+	fit := func(t *testing.T, launcher ranktest.Launcher, ranks int, with string) map[string][]float64 {
+		outcome := tempFile(t, "outcome")
+		out, err := ranktest.Start(t, launcher, ranks, []string{"GONBATCH_DEVICES=1", "OUTCOME=" + outcome, strategy + "=" + with})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		var all map[string][]float64
+		readGob(t, outcome, &all)
+		return all
+	}
+	want := fit(t, ranktest.OpenMPI, 1, "single")
+	tests := []struct {
+		name     string
+		launcher ranktest.Launcher
+		ranks    int
+	}{
+		{"1 rank", ranktest.OpenMPI, 1}, {"2 over MPI", ranktest.OpenMPI, 2}, {"3 over MPI", ranktest.MPICH, 3}, {"4 over MPI", ranktest.OpenMPI, 4},
+		{"2 over TCP", ranktest.Torchrun, 2}, {"3 over TCP", ranktest.Torchrun, 3}, {"4 over TCP", ranktest.Torchrun, 4},
+		{"2 on GPUs", ranktest.Torchrun.OnGPUs(t, 2), 2},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := fit(t, test.launcher, test.ranks, "zero1")
+			for _, d := range dividedCases() {
+				limit := max(d.limit, 2e-4)
+				if d.limit > 0 {
+					limit = d.limit
+				}
+				length := distance(want[d.name], make([]float64, len(want[d.name])))
+				if off := distance(got[d.name], want[d.name]) / length; !(off < limit) || len(got[d.name]) != len(want[d.name]) {
+					t.Errorf("%s: %d weights differ by %g of their norm from those of one rank", d.name, len(got[d.name]), off)
+				}
+			}
+		})
+	}
+}
+
+// stateBytes returns the bytes of the values of the optimizer's state on this rank.
+func stateBytes(t *testing.T, store *model.Store) (bytes int64) {
+	t.Helper()
+	for v := range store.IterVariables() {
+		if strings.HasPrefix(v.Path(), "/"+optimizer.AdamDefaultScope+"/") {
+			bytes += int64(v.MustValue().Shape().ByteSize())
+		}
+	}
+	return bytes
+}
+
+// TestZero1Memory: each rank has its part of the optimizer's state, and no more.
+func TestZero1Memory(t *testing.T) {
+	if !ranktest.InRank() {
+		for _, ranks := range []int{1, 2, 4} {
+			out, err := ranktest.Start(t, ranktest.Torchrun, ranks, []string{"GONBATCH_DEVICES=1"})
+			if err != nil {
+				t.Errorf("%d ranks: %v\n%s", ranks, err, out)
+			}
+			for _, line := range strings.Split(out, "\n") {
+				if strings.Contains(line, "bytes of state") {
+					t.Log(strings.TrimSpace(line))
+				}
+			}
+		}
+		return
+	}
+	bytes := func(strategy string) int64 {
+		tr, _ := newTrainer(t, trainer.Config{Strategy: strategy, MaxSteps: 2, BatchSize: 12, Loggers: []string{"none"}}, blobTask(plainNet))
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+			t.Fatal(err)
+		}
+		return stateBytes(t, tr.Store())
+	}
+	whole, part, ranks := bytes("auto"), bytes("zero1"), int64(world(t).Size())
+	fmt.Printf("rank %d of %d: %d bytes of state, %d with zero1\n", world(t).Rank(), ranks, whole, part)
+	if most := whole/ranks + 8*8; whole < 1000 || part > most {
+		t.Errorf("rank %d of %d has %d bytes of state, %d with zero1, want at most %d", world(t).Rank(), ranks, whole, part, most)
+	}
+}
+
+// zero1StepBody is one start of TestZero1Resumes.
+func zero1StepBody(t *testing.T) {
+	kill, err := strconv.ParseInt(os.Getenv("KILL"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := trainer.Config{
+		Strategy: os.Getenv(strategy), MaxSteps: 40, MaxEpochs: 10, BatchSize: 12, Seed: 3, Loggers: []string{"none"}, EMADecay: 0.9, AccumulateGradBatches: 2,
+		Checkpoint: trainer.CheckpointConfig{EverySteps: 5, Dir: os.Getenv("CHECKPOINTS")},
+	}
+	var options []trainer.Option
+	if kill > 0 {
+		options = append(options, killAt(kill))
+	}
+	tr, out := newTrainer(t, c, oddTask(optimizer.Adam().LearningRate(0.01).Done()), options...)
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); kill > 0 && err == nil || kill == 0 && err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.WaitForCheckpoints(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Print(out.String())
+}
+
+// TestZero1Resumes: a checkpoint has the whole state, so any other number of ranks and any other
+// strategy resumes it. It ends with the same checkpoint.
+func TestZero1Resumes(t *testing.T) {
+	if ranktest.InRank() {
+		zero1StepBody(t)
+		return
+	}
+	start := func(t *testing.T, folder string, launcher ranktest.Launcher, ranks int, with string, from, kill int) {
+		t.Helper()
+		out, err := ranktest.Start(t, launcher, ranks, []string{"GONBATCH_DEVICES=1", "CHECKPOINTS=" + folder, strategy + "=" + with, fmt.Sprintf("KILL=%d", kill)})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if said := fmt.Sprintf("resumes after step %d,", from); from > 0 && !strings.Contains(out, said) {
+			t.Errorf("no %q:\n%s", said, out)
+		}
+	}
+	alone, folder := t.TempDir(), t.TempDir()
+	start(t, alone, ranktest.OpenMPI, 1, "single", 0, 0)
+	start(t, folder, ranktest.OpenMPI, 3, "zero1", 0, 7) // The newest checkpoint is that of step 5.
+	start(t, folder, ranktest.Torchrun, 2, "zero1", 5, 17)
+	start(t, folder, ranktest.MPICH, 2, "ddp", 15, 21)
+	start(t, folder, ranktest.OpenMPI, 4, "zero1", 20, 28)
+	start(t, folder, ranktest.OpenMPI, 1, "zero1", 25, 33)
+	start(t, folder, ranktest.Torchrun.OnGPUs(t, 2), 2, "zero1", 30, 0)
+	compareCheckpoints(t, newestCheckpoint(t, folder), newestCheckpoint(t, alone))
+}
+
+func newestCheckpoint(t *testing.T, folder string) *checkpoint.Snapshot {
+	t.Helper()
+	all, err := checkpoint.List(folder)
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d checkpoints, %v", len(all), err)
+	}
+	s, err := checkpoint.Read(all[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// compareCheckpoints checks that checkpoints have the same tensors, nearly.
+func compareCheckpoints(t *testing.T, got, want *checkpoint.Snapshot) {
+	t.Helper()
+	moments := 0
+	for _, name := range slices.Sorted(maps.Keys(want.Tensors)) {
+		if strings.HasPrefix(name, "/metrics/") {
+			continue
+		}
+		value, its := want.Tensors[name], got.Tensors[name]
+		if its == nil || !its.Shape().Equal(value.Shape()) || got.Weights[name] != want.Weights[name] {
+			t.Errorf("%s is %v, want %s", name, its, value.Shape())
+			continue
+		}
+		if strings.Contains(name, "_moment") {
+			moments++
+		}
+		if value.DType() != dtypes.Float32 {
+			continue
+		}
+		a, b := tensors.MustCopyFlatData[float32](its), tensors.MustCopyFlatData[float32](value)
+		for i := range b {
+			if off := math.Abs(float64(a[i] - b[i])); !(off <= 1e-3*math.Abs(float64(b[i]))+1e-4) {
+				t.Errorf("%s: element %d is %g, want %g", name, i, a[i], b[i])
+				break
+			}
+		}
+	}
+	if got.Step != 40 || want.Step != 40 || moments < 10 {
+		t.Errorf("steps %d and %d, %d moments", got.Step, want.Step, moments)
+	}
+}
