@@ -218,7 +218,10 @@ func (w *World) CutPart(whole *tensors.Tensor) (*tensors.Tensor, error) {
 // CutPart. It is collective; only rank 0 gets the tensor, the others nil.
 func (w *World) JoinParts(part *tensors.Tensor, shape shapes.Shape) (*tensors.Tensor, error) {
 	if shape.IsZeroSize() {
-		return tensors.FromShape(shape), nil
+		if w.IsMain() {
+			return tensors.FromShape(shape), nil
+		}
+		return nil, nil
 	}
 	var parts [][]byte
 	var gatherErr error

@@ -61,47 +61,62 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 	if model.GetParamOr(scope, optimizer.ParamClipNaN, false) {
 		panic(fmt.Errorf("trainer: strategy: %q and the hyper-parameter %q: a rank sees only its part of a gradient, and can't drop the whole: turn one of them off", zero1, optimizer.ParamClipNaN))
 	}
-	weights := map[string]shapes.Shape{}
-	for _, v := range variables {
-		weights[v.Path()] = v.Shape()
+	for state := range stateOf(store, variables) {
+		if _, mine := p.whole[state.Path()]; !mine {
+			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", zero1, state.Path()))
+		}
 	}
-	p.refuseForeign(store, weights)
 	p.world.UpdateParts(store, g, variables, apply)
-	for v := range store.IterVariables() {
-		if weight, ok := weightOf(v.Path(), weights); ok {
-			shape := weight.Clone()
-			shape.DType = v.DType()
-			p.whole[v.Path()] = shape
-			p.world.KeepOwn(v)
-		}
+	for state, weight := range stateOf(store, variables) {
+		shape := weight.Shape().Clone()
+		shape.DType = state.DType()
+		p.whole[state.Path()] = shape
+		p.world.KeepOwn(state)
 	}
 }
 
-// refuseForeign panics if the store has the optimizer's state from another trainer, of which this
-// rank may have all.
-func (p *parts) refuseForeign(store *model.Store, weights map[string]shapes.Shape) {
+// stateOf lists an optimizer's variables for these weights, with the weights.
+func stateOf(store *model.Store, of []*model.Variable) map[*model.Variable]*model.Variable {
+	weights := map[string]*model.Variable{}
 	for v := range store.IterVariables() {
-		if _, ok := weightOf(v.Path(), weights); ok && p.whole[v.Path()].DType == 0 {
-			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", zero1, v.Path()))
+		if _, isState := withoutSuffix(v.Path()); v.Trainable || !isState {
+			weights[v.Path()] = v
 		}
 	}
+	all := map[*model.Variable]*model.Variable{}
+	for v := range store.IterVariables() {
+		if weight, ok := weightOf(v.Path(), weights); ok && slices.Contains(of, weights[weight]) {
+			all[v] = weights[weight]
+		}
+	}
+	return all
 }
 
-// weightOf returns the shape of the weight to which a variable of an optimizer belongs. Its path is
-// that of the weight, with a suffix to the name, in a scope of the optimizer:
+// withoutSuffix removes the suffix with which an optimizer names what it keeps for a weight.
+func withoutSuffix(state string) (path string, ok bool) {
+	for _, suffix := range []string{"_1st_moment", "_2nd_moment", "_momentum"} {
+		if path, ok := strings.CutSuffix(state, suffix); ok {
+			return path, true
+		}
+	}
+	return state, false
+}
+
+// weightOf returns the path of the weight to which a variable of an optimizer belongs. The variable
+// has the path of the weight in a scope of the optimizer, with a suffix:
 // "/AdamOptimizer/dense/weights_1st_moment".
-func weightOf(state string, weights map[string]shapes.Shape) (shape shapes.Shape, ok bool) {
-	if _, isWeight := weights[state]; isWeight || hasOtherState(state) {
-		return shape, false
+func weightOf[T any](state string, weights map[string]T) (weight string, ok bool) {
+	_, isWeight := weights[state]
+	path, isState := withoutSuffix(state)
+	if isWeight || !isState || hasOtherState(state) {
+		return "", false
 	}
-	longest := 0
-	for weight, its := range weights {
-		at := strings.LastIndex(state, weight+"_")
-		if at > 0 && !strings.Contains(state[at+len(weight):], model.ScopeSeparator) && len(weight) > longest {
-			shape, ok, longest = its, true, len(weight)
+	for candidate := range weights {
+		if len(candidate) < len(path) && len(candidate) > len(weight) && strings.HasSuffix(path, candidate) {
+			weight = candidate
 		}
 	}
-	return shape, ok
+	return weight, weight != ""
 }
 
 // hasOtherState reports whether a variable is in a scope with the names of weights that isn't an
@@ -115,13 +130,9 @@ func (p *parts) cut(s *checkpoint.Snapshot) error {
 	if p == nil {
 		return nil
 	}
-	weights := map[string]shapes.Shape{}
-	for name := range s.Weights {
-		weights[name] = s.Tensors[name].Shape()
-	}
 	for name, value := range s.Tensors {
-		weight, ok := weightOf(name, weights)
-		if !ok || !slices.Equal(weight.Dimensions, value.Shape().Dimensions) {
+		weight, ok := weightOf(name, s.Weights)
+		if !ok || !slices.Equal(s.Tensors[weight].Shape().Dimensions, value.Shape().Dimensions) {
 			continue
 		}
 		part, err := p.world.CutPart(value)

@@ -17,6 +17,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
@@ -293,4 +294,86 @@ func compareCheckpoints(t *testing.T, got, want *checkpoint.Snapshot) {
 	if got.Step != 40 || want.Step != 40 || moments < 10 {
 		t.Errorf("steps %d and %d, %d moments", got.Step, want.Step, moments)
 	}
+}
+
+func TestWeightOf(t *testing.T) {
+	weights := map[string]bool{"/w": true, "/a/w": true, "/a/w_1": true, "/b/a/w": true, "/a/w_1st": true, "/a/x_momentum": true}
+	tests := map[string]string{
+		"/AdamOptimizer/a/w_1st_moment":                  "/a/w",
+		"/AdamOptimizer/a/w_1_1st_moment":                "/a/w_1",
+		"/AdamOptimizer/b/a/w_2nd_moment":                "/b/a/w",
+		"/AdamOptimizer/a/w_1st_1st_moment":              "/a/w_1st",
+		"/AdamOptimizer/w_1st_moment":                    "/w",
+		"/optimizers/sgd/a/w_momentum":                   "/a/w",
+		"/optimizers/sgd/a/#updates":                     "",
+		"/optimizers/sgd/a/x_momentum_momentum":          "/a/x_momentum",
+		"/a/x_momentum":                                  "",
+		"/optimizers/average/a/x_momentum":               "",
+		"/optimizers/average/a/w_1":                      "",
+		"/AdamOptimizer/step":                            "",
+		"/AdamOptimizer/a/w":                             "",
+		"/AdamOptimizer/a/w_more/x":                      "",
+		"/a/w_1":                                         "",
+		"/a/w":                                           "",
+		"/global_step":                                   "",
+		"/optimizers/learning_rate":                      "",
+		"/" + train.AccumulatedGradientsScope + "/a/w_1": "",
+		"/AdamOptimizer/c/w_1st_moment":                  "/w",
+		"/generator/AdamOptimizer/a/w_1st_moment":        "/a/w",
+	}
+	for state, weight := range tests {
+		if got, ok := trainer.WeightOf(state, weights); ok != (weight != "") || got != weight {
+			t.Errorf("%s: %v, %q, want %q", state, ok, got, weight)
+		}
+	}
+}
+
+// momentumless is an optimizer that the strategy does not know.
+type momentumless struct{ trainer.SGD }
+
+// TestZero1Refuses: what can't be divided is refused, with the option and the fix.
+func TestZero1Refuses(t *testing.T) {
+	if ranktest.InRank() {
+		zero1Refusals(t)
+		return
+	}
+	for _, ranks := range []struct {
+		number int
+		env    string
+	}{{2, "GONBATCH_DEVICES=1"}, {1, "GONBATCH_DEVICES=2"}} {
+		if out, err := ranktest.Start(t, ranktest.Torchrun, ranks.number, []string{ranks.env}); err != nil {
+			t.Errorf("%d ranks, %s: %v\n%s", ranks.number, ranks.env, err, out)
+		}
+	}
+}
+
+func zero1Refusals(t *testing.T) {
+	c := trainer.Config{Strategy: "zero1", MaxSteps: 2, BatchSize: 12, Loggers: []string{"none"}}
+	fit := func(task trainer.Task, options ...trainer.Option) error {
+		trainer.NewProcess()
+		tr, err := trainer.New(world(t), c, task, options...)
+		if err != nil {
+			return err
+		}
+		return tr.Fit(t.Context(), ranktest.Blobs(145), nil)
+	}
+	refused := func(err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if world(t).Devices() > 1 {
+		refused(fit(blobTask(plainNet)), `strategy: "zero1", but this is`)
+		return
+	}
+	refused(fit(oddTask(momentumless{trainer.SGD{LearningRate: 1}})), `strategy: "zero1" can't divide the state of the optimizer trainer_test.momentumless among the ranks: use Adam`)
+	dropping := model.NewStore()
+	dropping.SetParam("/"+optimizer.ParamClipNaN, true)
+	refused(fit(blobTask(plainNet), trainer.WithStore(dropping)), `strategy: "zero1" and the hyper-parameter "clip_nan"`)
+	used := model.NewStore()
+	if err := fit(blobTask(plainNet), trainer.WithStore(used)); err != nil {
+		t.Error(err)
+	}
+	refused(fit(blobTask(plainNet), trainer.WithStore(used)), `the store already has /AdamOptimizer/hidden/dense/`)
 }
