@@ -16,8 +16,8 @@ import (
 )
 
 // The graph-building functions in this file divide the update of the weights among the ranks, so
-// that each keeps only its part of the optimizer's state: stage 1 of ZeRO (Rajbhandari et al., ZeRO:
-// Memory Optimizations Toward Training Trillion Parameter Models, 2020,
+// that each keeps only its part of the optimizer's state: stage 1 of ZeRO (Rajbhandari et al.,
+// ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, 2020,
 // https://arxiv.org/abs/1910.02054). A part is a vector: the elements of a variable are cut in the
 // order of its memory into parts of the same length, one for each rank. Zeros fill up the last.
 
@@ -88,8 +88,8 @@ func (w *World) PartsOf(store *model.Store, nodes []*graph.Node) []*graph.Node {
 // gradients, because checkpoints need not have those variables, and each rank has its own.
 var rankPath = path.Join("/", train.AccumulatedGradientsScope, "#rank")
 
-// rankIn returns this rank's number in a graph. It is not a constant, because all ranks must compile
-// the same program.
+// rankIn returns this rank's number in a graph. It is not a constant, because all ranks must
+// compile the same program.
 func (w *World) rankIn(store *model.Store, g *graph.Graph) *graph.Node {
 	v := store.VariableWithValue(rankPath, int32(w.Rank())).SetTrainable(false)
 	if err := v.SetValue(tensors.FromScalar(int32(w.Rank()))); err != nil { // A checkpoint may have another rank's.
@@ -101,8 +101,8 @@ func (w *World) rankIn(store *model.Store, g *graph.Graph) *graph.Node {
 // UpdateParts lets update change this rank's parts of the variables, and then gives all ranks the
 // whole new values. While it runs, each variable appears in the store as a vector with this rank's
 // part, under its own name. So an optimizer that is called there, with this rank's parts of the
-// gradients, creates its state for the parts. It must compute each element of a weight from the same
-// element of the gradient and of its state: Adam does.
+// gradients, creates its state for the parts. It must compute each element of a weight from the
+// same element of the gradient and of its state: Adam does.
 //
 // Each rank then has its own values of that state: see KeepOwn.
 func (w *World) UpdateParts(store *model.Store, g *graph.Graph, variables []*model.Variable, update func()) {
@@ -126,8 +126,8 @@ func (w *World) UpdateParts(store *model.Store, g *graph.Graph, variables []*mod
 // wholeScope is where the variables are while others stand in for them.
 var wholeScope = path.Join("/", optimizer.Scope, "whole")
 
-// standingIn runs update while variables of the shapes of the parts stand in for the variables. In a
-// graph, the path of a variable identifies its value, so the stand-ins have these values.
+// standingIn runs update while variables of the shapes of the parts stand in for the variables. In
+// a graph, the path of a variable identifies its value, so the stand-ins have these values.
 func standingIn(store *model.Store, g *graph.Graph, variables []*model.Variable, update func()) {
 	loader := store.Loader()
 	defer store.SetLoader(loader)
@@ -179,8 +179,8 @@ func (w *World) gatherParts(parts, like []*graph.Node) []*graph.Node {
 	return whole
 }
 
-// SumOverRanks is a graph-building function. It returns the sum of x over all ranks, such as that of
-// the squares of their parts, computed inside the program.
+// SumOverRanks is a graph-building function. It returns the sum of x over all ranks, such as that
+// of the squares of their parts, computed inside the program.
 func (w *World) SumOverRanks(x *graph.Node) *graph.Node {
 	if w.Size() == 1 {
 		return x

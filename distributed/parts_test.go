@@ -80,7 +80,8 @@ func cutAndJoin(t *testing.T, w *distributed.World) {
 	}
 }
 
-// updateParts checks that variables of all sizes get the means of the gradients added, part by part.
+// updateParts checks that variables of all sizes get the means of the gradients added, part by
+// part.
 func updateParts(t *testing.T, w *distributed.World) {
 	store, all := model.NewStore(), randomShapes()
 	name := func(i int) string { return "/v" + string(rune('a'+i)) }

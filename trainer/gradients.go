@@ -87,7 +87,8 @@ func (b *group) sum(v *model.Variable, dtype dtypes.DType) *model.Variable {
 }
 
 // clipped scales the gradients so that their global norm is at most the limit. It computes the norm
-// in at least single precision. whole returns the sum of squares of all gradients, of that of these.
+// in at least single precision. If these are a rank's parts, whole returns the sum over
+// all ranks; else it returns its argument.
 func clipped(gradients []*graph.Node, limit float64, whole func(*graph.Node) *graph.Node) []*graph.Node {
 	dtype := dtypes.Float32
 	for _, gradient := range gradients {

@@ -163,7 +163,7 @@ func stateBytes(t *testing.T, store *model.Store) (bytes int64) {
 	t.Helper()
 	for v := range store.IterVariables() {
 		if strings.HasPrefix(v.Path(), "/"+optimizer.AdamDefaultScope+"/") {
-			bytes += int64(v.MustValue().Shape().ByteSize())
+			bytes += v.MustValue().Shape().ByteSize()
 		}
 	}
 	return bytes

@@ -16,7 +16,7 @@ import (
 
 // stepper is the optimizer that GoMLX's trainer sees. From the losses of a step it builds the whole
 // update: gradients of each objective, accumulated over batches, averaged over the ranks by one
-// all-reduce, clipped, and passed to the objective's own optimizer.
+// collective, clipped, and passed to the objective's own optimizer.
 //
 // With accumulation there are two programs: one that only adds gradients, in which the ranks
 // communicate for batch normalization at most, and one that updates. The accumulated gradients are
@@ -155,8 +155,8 @@ func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*gra
 	return all
 }
 
-// averaged returns the means of the gradients over the ranks or, if the ranks share the update, this
-// rank's parts of them.
+// averaged returns the means of the gradients over the ranks or, if the ranks share the update,
+// this rank's parts of them.
 func (s *stepper) averaged(g *graph.Graph, scopes []*model.Scope, gradients []*graph.Node) []*graph.Node {
 	if s.parts != nil && s.kind != updatesAndShows {
 		return s.world.ScatterGradients(s.store, gradients)

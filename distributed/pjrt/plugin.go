@@ -1,10 +1,10 @@
 // Package pjrt loads an XLA PJRT plugin for go-xla and adds gonbatch's collectives to the programs
 // that it compiles.
 //
-// AllReduceSum, AllGather and ReduceScatterSum add a named function to the graph. The package wraps the compile call in the
-// plugin's API table, and replaces the function's body there. The collective is thus part of the
-// single compiled program of a training step. On CPUs the body is a custom call, registered through
-// the plugin's own FFI extension:
+// AllReduceSum, AllGather and ReduceScatterSum add a named function to the graph. The package wraps
+// the compile call in the plugin's API table, and replaces the function's body there. The
+// collective is thus part of the single compiled program of a training step. On CPUs the body is a
+// custom call, registered through the plugin's own FFI extension:
 //
 //	if err := pjrt.Load("cpu", path); err != nil { ... }
 //	if err := pjrt.RegisterTransport("cpu", comm.Transport(), comm.Size()); err != nil { ... }
@@ -49,8 +49,8 @@ import (
 //   - 1, all-reduce: sums the count elements at out over the ranks, in place. in is NULL.
 //   - 3, all-gather: puts the count elements at in of all ranks at out, in order of rank. dtype may
 //     also be F16 10 or BF16 16.
-//   - 5, reduce-scatter: sums what the ranks have at in, count elements for each rank, and puts this
-//     rank's at out. in stays as it is.
+//   - 5, reduce-scatter: sums what the ranks have at in, count elements for each rank, and puts
+//     this rank's at out. in stays as it is.
 //
 // It returns 0, or non-zero and a zero-terminated text in error. XLA calls it from its own threads,
 // but never twice at once for one program.

@@ -11,8 +11,8 @@ enum { GB_ALL_REDUCE = 1, GB_ALL_GATHER = 3, GB_REDUCE_SCATTER = 5 };
 
 // gb_transport runs a collective over all ranks, with elements of `dtype` (an xla::PrimitiveType).
 // An all-reduce sums `count` elements at `out`, in place. An all-gather reads `count` elements at
-// `in`, and a reduce-scatter writes `count` at `out`. It returns 0, or non-zero and a zero-terminated
-// text of at most error_size bytes in `error`.
+// `in`, and a reduce-scatter writes `count` at `out`. It returns 0, or non-zero and a
+// zero-terminated text of at most error_size bytes in `error`.
 typedef int (*gb_transport)(int kind, const void *in, void *out, int64_t count, int dtype, char *error,
                             size_t error_size);
 

@@ -29,8 +29,9 @@ type Processes struct {
 }
 
 // Join makes XLA itself connect the ranks, instead of a transport: AllReduceSum, AllGather and
-// ReduceScatterSum become XLA's own collectives. Clients that are created later with the options of ClientOptions find those of the
-// other ranks, and block until all exist. The plugin must be loaded.
+// ReduceScatterSum become XLA's own collectives. Clients that are created later with the options of
+// ClientOptions find those of the other ranks, and block until all exist. The plugin must be
+// loaded.
 func Join(platform string, p Processes) error {
 	mu.Lock()
 	defer mu.Unlock()

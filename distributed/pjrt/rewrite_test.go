@@ -87,8 +87,8 @@ const shardedText = `module @step {
 }
 `
 
-// TestRewriteSharded: all-gathers and reduce-scatters have results of other types than their values,
-// and placeholders with bodies in which braces end too.
+// TestRewriteSharded: all-gathers and reduce-scatters have results of other types than their
+// values, and placeholders with bodies in which braces end too.
 func TestRewriteSharded(t *testing.T) {
 	tests := map[string]struct {
 		lowering lowering

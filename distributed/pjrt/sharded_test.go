@@ -79,7 +79,8 @@ func TestAllGather(t *testing.T) {
 	})
 }
 
-// TestReduceScatter: each rank gets its part of the sum and of the mean, whatever the type and shape.
+// TestReduceScatter: each rank gets its part of the sum and of the mean, whatever the type and
+// shape.
 func TestReduceScatter(t *testing.T) {
 	everyLowering(t, func(t *testing.T, rank int, backend compute.Backend) {
 		random := rand.New(rand.NewPCG(same, 1))

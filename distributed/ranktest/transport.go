@@ -112,8 +112,8 @@ func checkSameBits[C Comm](t *testing.T, c C, allReduce func(C, []float32) error
 	}
 }
 
-// CheckScatters checks reduce-scatter with parts from empty to large. The parts differ, and so do the
-// ranks' values.
+// CheckScatters checks reduce-scatter with parts from empty to large. The parts differ, and so do
+// the ranks' values.
 func CheckScatters[C Comm, T int32 | int64 | float32 | float64](t *testing.T, c C, reduceScatter func(c C, in, out []T) error) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2)) // The same on all ranks.
