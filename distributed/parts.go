@@ -40,10 +40,15 @@ func (w *World) ScatterGradients(store *model.Store, gradients []*graph.Node) []
 	return parts
 }
 
+// partBytes returns how large a bucket may be, of whole values. Even where a collective stops the
+// program, it is limited: the memory of one bucket serves the next, and dividing the update is to
+// save memory.
+func partBytes() int { return min(bucketBytes(), overlappedBytes) }
+
 // scatter returns this rank's parts of the means over the ranks.
 func (w *World) scatter(nodes []*graph.Node) []*graph.Node {
 	parts := make([]*graph.Node, len(nodes))
-	for _, group := range buckets(nodes, bucketBytes()) {
+	for _, group := range buckets(nodes, partBytes()) {
 		rows := make([]*graph.Node, len(group)) // A row is a rank's.
 		for i, index := range group {
 			rows[i] = graph.Reshape(w.padded(nodes[index]), w.Size(), -1)
@@ -161,7 +166,7 @@ func mustDo(err error) {
 // gatherParts returns the whole values of which the ranks have the parts, in the shapes of like.
 func (w *World) gatherParts(parts, like []*graph.Node) []*graph.Node {
 	whole := make([]*graph.Node, len(parts))
-	for _, group := range buckets(parts, max(1, bucketBytes()/w.Size())) {
+	for _, group := range buckets(parts, partBytes()/w.Size()) {
 		row := make([]*graph.Node, len(group))
 		for i, index := range group {
 			row[i] = parts[index]

@@ -30,6 +30,10 @@ func TestParts(t *testing.T) {
 		w := initWorld(t)
 		cutAndJoin(t, w)
 		updateParts(t, w)
+		for _, limit := range []int{1, 1000} { // More collectives change nothing.
+			distributed.SetBucketBytes(limit)
+			updateParts(t, w)
+		}
 		panicInUpdate(t, w)
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
+	"gonbatch/distributed/memory"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/models/cnn"
 	"gonbatch/trainer"
@@ -196,6 +197,51 @@ func TestZero1Memory(t *testing.T) {
 	fmt.Printf("rank %d of %d: %d bytes of state, %d with zero1\n", world(t).Rank(), ranks, whole, part)
 	if most := whole/ranks + 8*8; whole < 1000 || part > most {
 		t.Errorf("rank %d of %d has %d bytes of state, %d with zero1, want at most %d", world(t).Rank(), ranks, whole, part, most)
+	}
+}
+
+// deepNet has 7 million weights.
+func deepNet(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+	for i := range 4 {
+		x = graph.Tanh(layers.Dense(scope.In("hidden%d", i), x, true, 1536))
+	}
+	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
+}
+
+// TestZero1Peak: not only the state takes less memory, but the whole step.
+func TestZero1Peak(t *testing.T) {
+	if ranktest.InRank() {
+		c := trainer.Config{Strategy: os.Getenv(strategy), MaxSteps: 4, BatchSize: 16, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
+		var peak, state int64
+		look := trainer.Callback{Name: "look", BatchEnd: func(e *trainer.Event) error {
+			peak, state = memory.Peak(), stateBytes(t, e.Trainer.Store()) // Of the last step, without compiling.
+			return nil
+		}}
+		tr, _ := newTrainer(t, c, trainer.Supervised(deepNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Done()), trainer.WithCallbacks(look))
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+			t.Fatal(err)
+		}
+		if world(t).IsMain() {
+			writeGob(t, os.Getenv("OUTCOME"), []int64{peak, state})
+		}
+		return
+	}
+	measure := func(with string) (peak, state int64) {
+		outcome := tempFile(t, "outcome")
+		env := []string{"GONBATCH_DEVICES=1", "OUTCOME=" + outcome, strategy + "=" + with, "XLA_FLAGS=--xla_dump_to=" + t.TempDir()} // Not those for quick compilation.
+		if out, err := ranktest.Start(t, ranktest.Torchrun, 2, env); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		var got []int64
+		readGob(t, outcome, &got)
+		return got[0], got[1]
+	}
+	whole, wholeState := measure("ddp")
+	part, partState := measure("zero1")
+	t.Logf("2 ranks: the peak is %d MiB with ddp, %d MiB with zero1; the state %d and %d MiB", whole>>20, part>>20, wholeState>>20, partState>>20)
+	if saved := wholeState - partState; wholeState < 50<<20 || partState > wholeState/2+1000 || part > whole-saved/2 {
+		t.Errorf("the peak is %d bytes with ddp, %d with zero1; the state %d and %d", whole, part, wholeState, partState)
 	}
 }
 
