@@ -13,9 +13,10 @@ import (
 )
 
 // TestRandomSequences tries random lives of a training run: stopped, killed, ended by a callback,
-// with limits raised and lowered, on different numbers of ranks and with different strategies. After each start the newest
-// checkpoint has all weights, and is no older than before. At the end the training is where the
-// limits say, with the weights of an undisturbed one: bit for bit, if it always ran on one rank.
+// with limits raised and lowered, on different numbers of ranks and with different strategies.
+// After each start the newest checkpoint has all weights, and is no older than before. At the end
+// the training is where the limits say, with the weights of an undisturbed one: bit for bit, if it
+// always ran on one rank.
 func TestRandomSequences(t *testing.T) {
 	if os.Getenv(ordersFolder) != "" {
 		obey(t)
