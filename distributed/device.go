@@ -125,7 +125,7 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 		return w.joinProcesses(ctx)
 	}
 	if transport := w.peers.Transport(); transport != nil {
-		return pjrt.RegisterAllReduce(w.platform, pjrt.Transport(transport), w.Size())
+		return pjrt.RegisterTransport(w.platform, pjrt.Transport(transport), w.Size())
 	}
 	return nil
 }

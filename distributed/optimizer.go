@@ -60,10 +60,7 @@ func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []
 	if w.isAlone() {
 		return gradients
 	}
-	if err := w.ShareVariables(store); err != nil {
-		panic(err)
-	}
-	w.forecaster.sees(store)
+	w.shareForStep(store)
 	buffers := changedBuffers(store, gradients)
 	nodes := gradients
 	for _, v := range buffers {
@@ -74,6 +71,14 @@ func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []
 		v.SetNodeValue(averaged[len(gradients)+i])
 	}
 	return averaged[:len(gradients)]
+}
+
+// shareForStep prepares the variables of a step whose gradients are about to be reduced.
+func (w *World) shareForStep(store *model.Store) {
+	if err := w.ShareVariables(store); err != nil {
+		panic(err)
+	}
+	w.forecaster.sees(store)
 }
 
 // Clear implements optimizer.Interface.

@@ -76,7 +76,13 @@ type Config struct {
 	// Strategy is the required kind of world: "single" (one device), "spmd" (several devices of one
 	// process) or "ddp" (several ranks). New fails if the world is of another kind. Default:
 	// "auto", which accepts any.
-	Strategy string `yaml:"strategy" help:"required strategy: auto, single, spmd or ddp (default: auto)"`
+	//
+	// "zero1" is "ddp" with less memory: each rank updates its part of each weight, and keeps only
+	// this part of the optimizer's state (Rajbhandari et al., ZeRO: Memory Optimizations Toward
+	// Training Trillion Parameter Models, 2020, stage 1). The updates are the same, except for
+	// rounding. It needs an optimizer that computes each element by itself: GoMLX's Adam, AdamW,
+	// Adamax, RMSProp and SGD, or SGD. With one rank, it makes no difference.
+	Strategy string `yaml:"strategy" help:"required strategy: auto, single, spmd, ddp, or zero1, which is ddp with the optimizer's state divided among the ranks (default: auto)"`
 	// Seed determines the initial weights, the order of the examples and the model's random
 	// numbers. All ranks must have the same seed.
 	Seed uint64 `yaml:"seed" help:"seed of the initial weights, the order of the examples and the model's random numbers"`
@@ -257,7 +263,7 @@ func (c *Config) check() error {
 		values      []string
 	}{
 		{"precision", c.Precision, []string{"32-true", "bf16-true", "64-true"}},
-		{"strategy", c.Strategy, []string{"auto", "single", "spmd", "ddp"}},
+		{"strategy", c.Strategy, []string{"auto", "single", "spmd", "ddp", zero1}},
 		{"early_stopping.mode", c.EarlyStopping.Mode, []string{"", "min", "max"}},
 		{"checkpoint.mode", c.Checkpoint.Mode, []string{"", "min", "max"}},
 		{"checkpoint.resume", c.Checkpoint.Resume, []string{"auto", "never", "must"}},

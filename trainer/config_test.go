@@ -99,7 +99,7 @@ func TestConfigErrors(t *testing.T) {
 		{"no batch", trainer.Config{BatchSize: -4}, "", "batch_size: -4: it must be at least 1"},
 		{"clip", trainer.Config{GradientClipNorm: -1}, "", "gradient_clip_norm: -1"},
 		{"precision", trainer.Config{Precision: "16-mixed"}, "", `precision: "16-mixed": it must be 32-true, bf16-true or 64-true`},
-		{"strategy", trainer.Config{Strategy: "fsdp"}, "", `strategy: "fsdp": it must be auto, single, spmd or ddp`},
+		{"strategy", trainer.Config{Strategy: "fsdp"}, "", `strategy: "fsdp": it must be auto, single, spmd, ddp or zero1`},
 		{"another world", trainer.Config{Strategy: "ddp"}, "", `strategy: "ddp", but this is`},
 		{"logger", trainer.Config{Loggers: []string{"wandb"}}, "", `loggers: "wandb"`},
 		{"schedule", trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "exp"}}, "", `schedule.kind: "exp": it must be constant, step, multistep, cosine, one-cycle or plateau`},

@@ -25,3 +25,6 @@ func PlateauFactors(c ScheduleConfig, values []float64) (factors []float64) {
 	}
 	return factors
 }
+
+// WeightOf finds the weight of a variable of an optimizer.
+var WeightOf = weightOf[bool]

@@ -123,8 +123,9 @@ func (b *group) sum(v *model.Variable, dtype dtypes.DType) *model.Variable {
 }
 
 // clipped scales the gradients so that their global norm is at most the limit. It computes the norm
-// in at least single precision.
-func clipped(gradients []*graph.Node, limit float64) []*graph.Node {
+// in at least single precision. If these are a rank's parts, whole returns the sum over
+// all ranks; else it returns its argument.
+func clipped(gradients []*graph.Node, limit float64, whole func(*graph.Node) *graph.Node) []*graph.Node {
 	dtype := dtypes.Float32
 	for _, gradient := range gradients {
 		if gradient.DType() == dtypes.Float64 {
@@ -135,7 +136,7 @@ func clipped(gradients []*graph.Node, limit float64) []*graph.Node {
 	for _, gradient := range gradients {
 		squares = graph.Add(squares, graph.ReduceAllSum(graph.Square(graph.ConvertDType(gradient, dtype))))
 	}
-	norm := graph.Sqrt(squares)
+	norm := graph.Sqrt(whole(squares))
 	factor := graph.MinScalar(graph.Div(graph.Scalar(norm.Graph(), dtype, limit), graph.AddScalar(norm, 1e-6)), 1)
 	scaled := make([]*graph.Node, len(gradients))
 	for i, gradient := range gradients {

@@ -18,29 +18,37 @@ func TestUpdatesInPlace(t *testing.T) { everywhere(t, testUpdatesInPlace) }
 
 func testUpdatesInPlace(t *testing.T) {
 	for _, batches := range []int{1, 3} {
-		var first map[string][]*byte
-		look := trainer.Callback{Name: "look", BatchEnd: func(e *trainer.Event) error {
-			if e.Step == 2 && first == nil {
-				first = places(t, e.Trainer.Store())
+		testInPlace(t, batches, "auto")
+		if world(t).Devices() == 1 {
+			testInPlace(t, batches, "zero1")
+		}
+	}
+}
+
+func testInPlace(t *testing.T, batches int, strategy string) {
+	t.Helper()
+	var first map[string][]*byte
+	look := trainer.Callback{Name: "look", BatchEnd: func(e *trainer.Event) error {
+		if e.Step == 2 && first == nil {
+			first = places(t, e.Trainer.Store())
+		}
+		return nil
+	}}
+	c := trainer.Config{Strategy: strategy, MaxSteps: 6, BatchSize: 12, AccumulateGradBatches: batches, Loggers: []string{"none"}}
+	tr, _ := newTrainer(t, c, blobTask(smallNet), trainer.WithCallbacks(look))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+		t.Fatal(err)
+	}
+	last := places(t, tr.Store())
+	for path, places := range first {
+		for device, place := range places {
+			if last[path][device] != place {
+				t.Errorf("%s, %d batches for an update: %s was moved on device %d", strategy, batches, path, device)
 			}
-			return nil
-		}}
-		c := trainer.Config{MaxSteps: 6, BatchSize: 12, AccumulateGradBatches: batches, Loggers: []string{"none"}}
-		tr, _ := newTrainer(t, c, blobTask(smallNet), trainer.WithCallbacks(look))
-		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
-			t.Fatal(err)
 		}
-		last := places(t, tr.Store())
-		for path, places := range first {
-			for device, place := range places {
-				if last[path][device] != place {
-					t.Errorf("%d batches for an update: %s was moved on device %d", batches, path, device)
-				}
-			}
-		}
-		if len(first) < 10 {
-			t.Errorf("only %d variables were there", len(first))
-		}
+	}
+	if len(first) < 10 {
+		t.Errorf("only %d variables were there", len(first))
 	}
 }
 

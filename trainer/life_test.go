@@ -13,9 +13,10 @@ import (
 )
 
 // TestRandomSequences tries random lives of a training run: stopped, killed, ended by a callback,
-// with limits raised and lowered, on different numbers of ranks. After each start the newest
-// checkpoint has all weights, and is no older than before. At the end the training is where the
-// limits say, with the weights of an undisturbed one: bit for bit, if it always ran on one rank.
+// with limits raised and lowered, on different numbers of ranks and with different strategies.
+// After each start the newest checkpoint has all weights, and is no older than before. At the end
+// the training is where the limits say, with the weights of an undisturbed one: bit for bit, if it
+// always ran on one rank.
 func TestRandomSequences(t *testing.T) {
 	if os.Getenv(ordersFolder) != "" {
 		obey(t)
@@ -66,6 +67,9 @@ func newLife(t *testing.T, w *worlds, seed uint64) *life {
 	if rng.IntN(3) == 0 {
 		l.order.Config.EMADecay = 0.9
 	}
+	if rng.IntN(2) == 0 {
+		l.order.Momentum = 0.5
+	}
 	return l
 }
 
@@ -84,7 +88,7 @@ func (l *life) run(t *testing.T) {
 	t.Logf("seed %d: %s: step %d", l.seed, strings.Join(l.told, "; "), last.Step)
 }
 
-// change may change the limits and the number of ranks.
+// change may change the limits, the number of ranks and the strategy.
 func (l *life) change() {
 	l.order.Kill, l.order.Stop, l.order.End = 0, 0, 0
 	c := &l.order.Config
@@ -94,6 +98,7 @@ func (l *life) change() {
 	case 1:
 		c.MaxEpochs, c.MaxSteps = 0, 1+l.rng.IntN(40)
 	}
+	c.Strategy = []string{"auto", "zero1"}[l.rng.IntN(2)]
 	if l.rng.IntN(5) == 0 {
 		l.order.Ranks = 1 + l.rng.IntN(3)
 		l.always = l.always && l.order.Ranks == 1
@@ -117,7 +122,7 @@ func (l *life) disturb() {
 func (l *life) start(t *testing.T) []outcome {
 	t.Helper()
 	o := l.order
-	l.told = append(l.told, fmt.Sprintf("%d ranks, epochs %d, steps %d, kill %d, stop %d, end %d", o.Ranks, o.Config.MaxEpochs, o.Config.MaxSteps, o.Kill, o.Stop, o.End))
+	l.told = append(l.told, fmt.Sprintf("%d ranks, %s, epochs %d, steps %d, kill %d, stop %d, end %d", o.Ranks, o.Config.Strategy, o.Config.MaxEpochs, o.Config.MaxSteps, o.Kill, o.Stop, o.End))
 	all := l.worlds.do(t, o)
 	for rank, result := range slices.Backward(all) {
 		if result.Error != "" || result.Step != all[0].Step {

@@ -123,6 +123,9 @@ func (t *Trainer) load() error {
 	if t.snapshot, err = t.shared(t.snapshot, from); err != nil {
 		return fmt.Errorf("share %s: %w", from.Path, err)
 	}
+	if err := t.stepper.parts.cut(t.snapshot); err != nil {
+		return fmt.Errorf("%s: %w", from.Path, err)
+	}
 	t.matchAverages(t.snapshot)
 	if err := t.snapshot.Restore(t.store, t.rates.paths()...); err != nil {
 		return err

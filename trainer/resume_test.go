@@ -42,7 +42,7 @@ func stopAt(step int64, cancel context.CancelFunc) trainer.Option {
 func resumeBody(t *testing.T) {
 	c := trainer.Config{
 		MaxEpochs: 20, BatchSize: 12, AccumulateGradBatches: 2, Seed: 3, LogEvery: 4, GradientClipNorm: 1,
-		Schedule: trainer.ScheduleConfig{Kind: "one-cycle", WarmupSteps: 3}, Checkpoint: trainer.CheckpointConfig{Off: true},
+		Strategy: os.Getenv(strategy), Schedule: trainer.ScheduleConfig{Kind: "one-cycle", WarmupSteps: 3}, Checkpoint: trainer.CheckpointConfig{Off: true},
 	}
 	fit := func(c trainer.Config, ctx context.Context, options ...trainer.Option) (*trainer.Trainer, *bytes.Buffer, error) {
 		tr, out := newTrainer(t, c, blobTask(smallNet), options...)
@@ -92,6 +92,8 @@ func TestResumeIsExact(t *testing.T) {
 		{"ddp over TCP", ranktest.Torchrun, 2, "GONBATCH_DEVICES=1"},
 		{"ddp on GPUs", ranktest.Torchrun.OnGPUs(t, 2), 2, "GONBATCH_DEVICES=1"},
 		{"ddp on 4 GPUs", ranktest.OpenMPI.OnGPUs(t, 4), 4, "GONBATCH_DEVICES=1"},
+		{"zero1 over MPI", ranktest.MPICH, 3, strategy + "=zero1"},
+		{"zero1 over TCP", ranktest.Torchrun, 2, strategy + "=zero1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"gonbatch/checkpoint"
 	"gonbatch/distributed"
 )
@@ -110,7 +112,11 @@ func (r *run) save() error {
 	if err != nil {
 		return err
 	}
-	if err := r.world.OnMain(func() error { return r.hand(at, ranks) }); err != nil {
+	whole, err := r.stepper.parts.join(r.store)
+	if err := r.world.Together(err); err != nil {
+		return fmt.Errorf("save a checkpoint: put together the parts of the ranks: %w", err)
+	}
+	if err := r.world.OnMain(func() error { return r.hand(at, ranks, whole) }); err != nil {
 		return fmt.Errorf("save a checkpoint: %w", err) // The error names the folder and the step: that of the previous checkpoint, which was still being written.
 	}
 	r.lastSave, r.saveDue = time.Now(), false
@@ -153,8 +159,8 @@ func (r *run) wholePosition() (position, error) {
 	return at, err
 }
 
-// hand passes a snapshot to the writer, on rank 0.
-func (r *run) hand(at position, ranks [][]byte) error {
+// hand passes a snapshot to the writer, on rank 0. whole is what rank 0's store has only a part of.
+func (r *run) hand(at position, ranks [][]byte, whole map[string]*tensors.Tensor) error {
 	if r.env.Superseded() {
 		return errors.New("the scheduler lost this node and started the run again: the checkpoints now belong to the new start")
 	}
@@ -169,6 +175,7 @@ func (r *run) hand(at position, ranks [][]byte) error {
 		delete(snapshot.Weights, path)
 		delete(snapshot.Trainable, path)
 	}
+	maps.Copy(snapshot.Tensors, whole)
 	snapshot.Step = at.Step
 	snapshot.WorldSize = r.world.Size()
 	snapshot.CodeHash = codeHash()

@@ -16,7 +16,7 @@ import (
 
 // stepper is the optimizer that GoMLX's trainer sees. From the losses of a step it builds the whole
 // update: gradients of each objective, accumulated over batches, averaged over the ranks by one
-// all-reduce, clipped, and passed to the objective's own optimizer.
+// collective, clipped, and passed to the objective's own optimizer.
 //
 // With accumulation there are two programs: one that only adds gradients, in which the ranks
 // communicate for batch normalization at most, and one that updates. The accumulated gradients are
@@ -33,6 +33,7 @@ type stepper struct {
 	frozen     []string // Scopes.
 	scales     []scale
 	changes    []GradientFn
+	parts      *parts       // Nil unless the ranks share the update.
 	afterShare func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild func() error // Called once the graph of an update is built, before it runs.
 
@@ -123,11 +124,7 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 		withoutPerStepUpdates(s.store, g, "/")
 		return
 	}
-	gradients = s.world.AverageGradients(s.store, gradients)
-	if s.kind == updatesAndShows {
-		s.shown.build(scopes, g, gradients)
-	}
-	s.apply(g, scopes, losses, gradients)
+	s.apply(g, scopes, losses, s.averaged(g, scopes, gradients))
 	if err := s.afterBuild(); err != nil {
 		panic(err)
 	}
@@ -159,6 +156,37 @@ func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*gra
 	return all
 }
 
+// averaged returns the means of the gradients over the ranks or, if nothing needs these whole, this
+// rank's parts of them.
+func (s *stepper) averaged(g *graph.Graph, scopes []*model.Scope, gradients []*graph.Node) []*graph.Node {
+	if s.scatters() {
+		return s.world.ScatterGradients(s.store, gradients)
+	}
+	gradients = s.world.AverageGradients(s.store, gradients)
+	if s.kind == updatesAndShows {
+		s.shown.build(scopes, g, gradients)
+	}
+	return gradients
+}
+
+// scatters reports whether each rank gets only its parts of the gradients.
+func (s *stepper) scatters() bool {
+	return s.parts != nil && s.kind != updatesAndShows && len(s.changes) == 0
+}
+
+// toUpdate returns an objective's gradients as its optimizer gets them: of the whole variables or,
+// if the ranks share the update, of this rank's parts.
+func (s *stepper) toUpdate(variables []*model.Variable, gradients []*graph.Node) []*graph.Node {
+	gradients = s.changed(variables, gradients)
+	if s.parts != nil && !s.scatters() {
+		gradients = s.world.PartsOf(s.store, gradients)
+	}
+	if s.clipNorm > 0 {
+		gradients = clipped(gradients, s.clipNorm, s.wholeSum)
+	}
+	return narrowed(gradients, variables)
+}
+
 // apply passes each objective's gradients to its optimizer.
 func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients []*graph.Node) {
 	step := optimizer.GetGlobalStepVar(s.store)
@@ -169,13 +197,9 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 		variables := trained(scopes[i], g)
 		own := gradients[:len(variables)]
 		gradients = gradients[len(variables):]
-		own = s.changed(variables, own)
-		if s.clipNorm > 0 {
-			own = clipped(own, s.clipNorm)
-		}
 		step.SetNodeValue(before) // Each optimizer increments the step; some depend on it.
 		old := values(g, variables)
-		apply(s.objectives[i], scopes[i], narrowed(own, variables), l)
+		s.update(g, s.objectives[i], scopes[i], variables, s.toUpdate(variables, own), l)
 		s.rescale(g, variables, old)
 		all = append(all, variables...)
 	}
@@ -201,6 +225,24 @@ func (s *stepper) paths() map[string]bool {
 		all[v.Path()] = true
 	}
 	return all
+}
+
+// update lets an objective's optimizer change its variables or, if the ranks share the update, this
+// rank's parts of them.
+func (s *stepper) update(g *graph.Graph, o Objective, scope *model.Scope, variables []*model.Variable, gradients []*graph.Node, loss *graph.Node) {
+	if s.parts == nil {
+		apply(o, scope, gradients, loss)
+		return
+	}
+	s.parts.update(s.store, g, scope, variables, func() { apply(o, scope, gradients, loss) })
+}
+
+// wholeSum returns a sum over whole gradients, of the sum over what this rank has.
+func (s *stepper) wholeSum(sum *graph.Node) *graph.Node {
+	if s.parts == nil {
+		return sum
+	}
+	return s.world.SumOverRanks(sum)
 }
 
 func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph.Node) {

@@ -101,7 +101,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	if err := task.check(); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
-	if err := errors.Join(world.FitDevices(config.BatchSize), checkWorld(config, world, env), world.CheckMetrics(task.metrics)); err != nil {
+	if err := errors.Join(world.FitDevices(config.BatchSize), checkWorld(config, world, env), checkElementwise(config, task.objectives), world.CheckMetrics(task.metrics)); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	isNamed := config.Name != ""
@@ -147,6 +147,7 @@ func (t *Trainer) open() error {
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
 		clipNorm: t.config.GradientClipNorm, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
 		localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, changes: t.changes,
+		parts:      newParts(t.world, t.config),
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}
 	t.gomlx = t.task.gomlx(t.stepper)
@@ -275,8 +276,9 @@ func checkWorld(c Config, w *distributed.World, env environment) error {
 	case w.Devices() > 1:
 		is = "spmd"
 	}
-	if c.Strategy != "auto" && c.Strategy != is {
-		return fmt.Errorf("strategy: %q, but this is %s: start it accordingly (ddp: submit --nodes or --tasks; spmd: one task, all devices; single: one task, %s=1)", c.Strategy, w, rundir.EnvDevices)
+	fits := c.Strategy == "auto" || c.Strategy == is || c.Strategy == zero1 && is != "spmd"
+	if !fits {
+		return fmt.Errorf("strategy: %q, but this is %s: start it accordingly (ddp and zero1: submit --nodes or --tasks; spmd: one task, all devices; single: one task, %s=1)", c.Strategy, w, rundir.EnvDevices)
 	}
 	if c.Deterministic && w.Platform() != "cpu" && !strings.Contains(env.getenv("XLA_FLAGS"), "--xla_gpu_deterministic_ops=true") {
 		return fmt.Errorf("deterministic: XLA on a GPU needs an option for it before the program starts: submit --env XLA_FLAGS=--xla_gpu_deterministic_ops=true")

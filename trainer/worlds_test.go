@@ -17,7 +17,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/metric"
-	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/data"
 	"gonbatch/distributed/ranktest"
@@ -38,6 +37,7 @@ type order struct {
 	Stop       int64 // The update after which a person stops them.
 	End        int64 // The update after which a callback ends the training.
 	Test       int   // Examples to evaluate afterwards; 0 for none.
+	Momentum   float64
 }
 
 // outcome is a rank's result of an order.
@@ -161,7 +161,7 @@ func (o order) carryOut(t *testing.T) outcome {
 		return nil
 	}}
 	accuracy := metric.NewSparseCategoricalAccuracy("Mean Accuracy", "#acc")
-	task := trainer.Supervised(oneLayer, loss.SparseCategoricalCrossEntropyLogits, optimizer.StochasticGradientDescent().WithLearningRate(0.05).WithDecay(false).Done(), accuracy)
+	task := trainer.Supervised(oneLayer, loss.SparseCategoricalCrossEntropyLogits, trainer.SGD{LearningRate: 0.05, Momentum: o.Momentum}, accuracy)
 	tr, _ := newTrainer(t, o.Config, task, trainer.WithCallbacks(at))
 	var result outcome
 	var validation data.Dataset

@@ -53,6 +53,8 @@ type Compiled struct {
 	Memory Memory
 	// Collectives are those that XLA has scheduled.
 	Collectives []Collective
+	// Ranks is the number of GPUs.
+	Ranks int
 }
 
 const errorSize = 4096
@@ -103,6 +105,7 @@ func (c *Compiler) Compile(t Topology, step pjrt.Step) (Compiled, error) {
 	return Compiled{
 		Memory:      Memory{int64(m.code), int64(m.arguments), int64(m.outputs), int64(m.aliased), int64(m.temporary)},
 		Collectives: collectives,
+		Ranks:       t.Nodes * t.GPUsPerNode,
 	}, nil
 }
 

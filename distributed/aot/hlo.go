@@ -2,7 +2,6 @@ package aot
 
 import (
 	"errors"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -11,7 +10,7 @@ import (
 type Collective struct {
 	// Op is XLA's name: "all-reduce", or "all-reduce-start" where the program continues meanwhile.
 	Op string
-	// Bytes is the size of what each GPU puts in.
+	// Bytes is the size of the result or, if the program continues meanwhile, of what XLA keeps.
 	Bytes int64
 }
 
@@ -131,11 +130,20 @@ func eachField(message []byte, f func(protowire.Number, protowire.Type, []byte) 
 	return nil
 }
 
-// Reduced is the number of bytes that each GPU puts into all-reduces.
+// Reduced is the number of bytes that each GPU puts into all-reduces. A reduce-scatter and an
+// all-gather send half as much as an all-reduce of as many bytes, so they count half.
 func (c Compiled) Reduced() (bytes int64) {
+	ranks := int64(c.Ranks)
 	for _, one := range c.Collectives {
-		if strings.HasPrefix(one.Op, "all-reduce") {
+		switch one.Op {
+		case "all-reduce", "all-reduce-start":
 			bytes += one.Bytes
+		case "reduce-scatter": // The result is a rank's part.
+			bytes += one.Bytes * ranks / 2
+		case "all-gather":
+			bytes += one.Bytes / 2
+		case "all-gather-start": // It keeps a rank's part and the result.
+			bytes += one.Bytes * ranks / (ranks + 1) / 2
 		}
 	}
 	return bytes

@@ -136,6 +136,19 @@ func typeOf[T Number](values []T) C.int {
 	return C.GB_INT64
 }
 
+// ReduceScatter adds up what all ranks pass as `in`, element by element, and puts this rank's part
+// of the sum into out: `in` has one part of len(out) elements for each rank, in order of rank. It
+// leaves `in` as it is.
+func ReduceScatter[T Number](c *Comm, in, out []T) error {
+	if len(in) != len(out)*c.size {
+		return fmt.Errorf("mpi: rank %d of %d: reduce-scatter of %d elements into %d: each rank must get as many", c.rank, c.size, len(in), len(out))
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return c.call(C.GB_MPI_REDUCE_SCATTER, unsafe.Pointer(&in[0]), unsafe.Pointer(&out[0]), len(out), typeOf(out), 0)
+}
+
 // Broadcast replaces the data on every rank with the root's. All ranks must pass the same length.
 func (c *Comm) Broadcast(data []byte, root int) error {
 	if len(data) == 0 {
@@ -144,26 +157,17 @@ func (c *Comm) Broadcast(data []byte, root int) error {
 	return c.call(C.GB_MPI_BROADCAST, nil, unsafe.Pointer(&data[0]), len(data), C.GB_BYTE, root)
 }
 
-// maxGather is the number of bytes that one MPI call gathers from all ranks, because MPI counts
-// with 32 bits.
-var maxGather = 256 << 20
-
 // AllGather returns the data of every rank, in order of rank. All ranks must pass the same length.
 func (c *Comm) AllGather(data []byte) ([][]byte, error) {
-	all := make([][]byte, c.size)
-	for i := range all {
-		all[i] = make([]byte, 0, len(data))
-	}
-	step := max(maxGather/c.size, 1)
-	for begin := 0; begin < len(data); begin += step {
-		part := data[begin:min(begin+step, len(data))]
-		flat := make([]byte, len(part)*c.size)
-		if err := c.call(C.GB_MPI_ALL_GATHER, unsafe.Pointer(&part[0]), unsafe.Pointer(&flat[0]), len(part), C.GB_BYTE, 0); err != nil {
+	flat := make([]byte, len(data)*c.size)
+	if len(data) > 0 {
+		if err := c.call(C.GB_MPI_ALL_GATHER, unsafe.Pointer(&data[0]), unsafe.Pointer(&flat[0]), len(data), C.GB_BYTE, 0); err != nil {
 			return nil, err
 		}
-		for i := range all {
-			all[i] = append(all[i], flat[i*len(part):(i+1)*len(part)]...)
-		}
+	}
+	all := make([][]byte, c.size)
+	for i := range all {
+		all[i] = flat[i*len(data) : (i+1)*len(data) : (i+1)*len(data)]
 	}
 	return all, nil
 }
@@ -190,10 +194,10 @@ func (c *Comm) call(kind C.int, send, data unsafe.Pointer, count int, dtype C.in
 	return nil
 }
 
-// Transport returns the C function that compiled programs call to all-reduce. See Transport in
+// Transport returns the C function that compiled programs call for collectives. See Transport in
 // package pjrt.
 func (c *Comm) Transport() unsafe.Pointer {
-	return C.gb_mpi_all_reduce
+	return C.gb_mpi_transport
 }
 
 // Abort ends all ranks at once with the exit code. It does not return.

@@ -32,7 +32,9 @@ func initRank(t *testing.T) *mpi.Comm {
 func TestContract(t *testing.T) {
 	kind := ranktest.Transport[*mpi.Comm]{
 		Float32: mpi.AllReduce[float32], Float64: mpi.AllReduce[float64],
-		Int32: mpi.AllReduce[int32], Int64: mpi.AllReduce[int64], Closed: "MPI is not running",
+		Int32: mpi.AllReduce[int32], Int64: mpi.AllReduce[int64],
+		ScatterFloat32: mpi.ReduceScatter[float32], ScatterFloat64: mpi.ReduceScatter[float64],
+		ScatterInt32: mpi.ReduceScatter[int32], ScatterInt64: mpi.ReduceScatter[int64], Closed: "MPI is not running",
 	}
 	ranktest.Run(t, 3, func(t *testing.T) {
 		comm := initRank(t)
@@ -48,12 +50,15 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// TestGatherInParts: data that takes several MPI calls is put together correctly.
-func TestGatherInParts(t *testing.T) {
+// TestInParts: data that takes several MPI calls is put together correctly.
+func TestInParts(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 3, func(t *testing.T) {
 		comm := initRank(t)
-		mpi.SetMaxGather(3 * 7)
-		ranktest.CheckGathers(t, comm)
+		for _, part := range []int{1, 3 * 7, 3*7 + 2} {
+			mpi.SetPart(part)
+			ranktest.CheckGathers(t, comm)
+			ranktest.CheckScatters(t, comm, mpi.ReduceScatter[float64])
+		}
 	})
 }
 

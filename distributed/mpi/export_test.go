@@ -2,8 +2,8 @@ package mpi
 
 import "time"
 
-// SetMaxGather makes AllGather use more MPI calls.
-func SetMaxGather(n int) { maxGather = n }
+// SetPart makes AllGather and ReduceScatter use more MPI calls.
+var SetPart = setPart
 
 // SetFinalizeTime changes how long Close waits.
 func SetFinalizeTime(d time.Duration) { finalizeTime = d }

@@ -72,6 +72,7 @@ int gb_mpi_open(const char *library, char *error, size_t error_size) {
   FIND(allreduce, "MPI_Allreduce");
   FIND(bcast, "MPI_Bcast");
   FIND(allgather, "MPI_Allgather");
+  FIND(reduce_scatter_block, "MPI_Reduce_scatter_block");
   FIND(barrier, "MPI_Barrier");
 #undef FIND
   if (dlsym(gb_mpi.handle, "ompi_mpi_comm_world") != NULL)

@@ -26,6 +26,7 @@ struct gb_library {
   int (*allreduce)(const void *, void *, int, gb_handle, gb_handle, gb_handle);
   int (*bcast)(void *, int, gb_handle, int, gb_handle);
   int (*allgather)(const void *, int, gb_handle, void *, int, gb_handle, gb_handle);
+  int (*reduce_scatter_block)(const void *, void *, int, gb_handle, gb_handle, gb_handle);
   int (*barrier)(gb_handle);
 };
 

@@ -5,6 +5,7 @@
 // MPI_THREAD_FUNNELED is enough.
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "library.h"
@@ -72,6 +73,45 @@ static int broadcast(struct request *r, gb_handle type, size_t size) {
   return 0;
 }
 
+// many calls MPI for an all-gather or a reduce-scatter of n elements a rank.
+static int many(struct request *r, const void *in, void *out, int n, gb_handle type) {
+  int code;
+  if (r->kind == GB_MPI_ALL_GATHER) {
+    code = gb_mpi.allgather(in, n, type, out, n, type, gb_mpi.world);
+    return code == 0 ? 0 : failed("MPI_Allgather", code, r->error, r->error_size);
+  }
+  code = gb_mpi.reduce_scatter_block(in, out, n, type, gb_mpi.sum, gb_mpi.world);
+  return code == 0 ? 0 : failed("MPI_Reduce_scatter_block", code, r->error, r->error_size);
+}
+
+int64_t gb_mpi_part = 1 << 27;
+
+// in_parts runs an all-gather or a reduce-scatter. If there are too many elements, each call of MPI
+// takes as many of each rank's, which are put together in other memory.
+static int in_parts(struct request *r, gb_handle type, size_t size) {
+  int64_t most = gb_mpi_part / world_size > 0 ? gb_mpi_part / world_size : 1;
+  if (r->count <= most) return many(r, r->send, r->data, (int)r->count, type);
+  char *together = malloc((size_t)most * size * (size_t)world_size);
+  if (together == NULL) {
+    snprintf(r->error, r->error_size, "rank %d of %d: out of memory", world_rank, world_size);
+    return 1;
+  }
+  int result = 0;
+  for (int64_t done = 0; done < r->count && result == 0; done += most) {
+    int64_t n = r->count - done < most ? r->count - done : most;
+    size_t part = (size_t)n * size, whole = (size_t)r->count * size, at = (size_t)done * size;
+    if (r->kind == GB_MPI_ALL_GATHER) {
+      result = many(r, (const char *)r->send + at, together, (int)n, type);
+      for (int i = 0; i < world_size; i++) memcpy((char *)r->data + (size_t)i * whole + at, together + (size_t)i * part, part);
+    } else {
+      for (int i = 0; i < world_size; i++) memcpy(together + (size_t)i * part, (const char *)r->send + (size_t)i * whole + at, part);
+      result = many(r, together, (char *)r->data + at, (int)n, type);
+    }
+  }
+  free(together);
+  return result;
+}
+
 static int serve(struct request *r) {
   int code = 0;
   size_t size = 1;
@@ -84,8 +124,7 @@ static int serve(struct request *r) {
     case GB_MPI_ALL_REDUCE: return all_reduce(r, type, size);
     case GB_MPI_BROADCAST: return broadcast(r, type, size);
     case GB_MPI_ALL_GATHER:
-      code = gb_mpi.allgather(r->send, (int)r->count, type, r->data, (int)r->count, type, gb_mpi.world);
-      return code == 0 ? 0 : failed("MPI_Allgather", code, r->error, r->error_size);
+    case GB_MPI_REDUCE_SCATTER: return in_parts(r, type, size);
     case GB_MPI_BARRIER:
       code = gb_mpi.barrier(gb_mpi.world);
       return code == 0 ? 0 : failed("MPI_Barrier", code, r->error, r->error_size);
@@ -186,8 +225,12 @@ int gb_mpi_call(int kind, const void *send, void *data, int64_t count, int type,
   return r.result;
 }
 
-int gb_mpi_all_reduce(void *data, int64_t count, int dtype, char *error, size_t error_size) {
-  return gb_mpi_call(GB_MPI_ALL_REDUCE, NULL, data, count, dtype, 0, error, error_size);
+int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dtype, char *error, size_t error_size) {
+  if (kind == GB_MPI_ALL_GATHER && (dtype == GB_FLOAT16 || dtype == GB_BFLOAT16)) {  // MPI doesn't know them.
+    dtype = GB_BYTE;
+    count *= 2;
+  }
+  return gb_mpi_call(kind, in, out, count, dtype, 0, error, error_size);
 }
 
 void gb_mpi_abort(int code) { gb_mpi.abort(gb_mpi.world, code); }

@@ -46,7 +46,7 @@ func open(t testing.TB) (*mpi.Comm, compute.Backend) {
 	if err := pjrt.Load("cpu", pluginPath(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := pjrt.RegisterAllReduce("cpu", pjrt.Transport(comm.Transport()), comm.Size()); err != nil {
+	if err := pjrt.RegisterTransport("cpu", pjrt.Transport(comm.Transport()), comm.Size()); err != nil {
 		t.Fatal(err)
 	}
 	xla.EnableAutoInstall(false)
@@ -110,9 +110,9 @@ func TestRefusesPrograms(t *testing.T) {
 			change func()
 			want   string
 		}{
-			{"another form of programs", func() { pjrt.SetPlaceholder(`func\.of_tomorrow`, true) }, "has 1 all-reduces, but 0 would reach XLA"},
+			{"another form of programs", func() { pjrt.SetPlaceholder(`func\.of_tomorrow`, true) }, "has 1 collectives, but 0 would reach XLA"},
 			{"as it is", func() { pjrt.SetPlaceholder(pattern, true) }, ""},
-			{"another form of some", func() { pjrt.SetPlaceholder(strings.Replace(pattern, `\w*)`, `\w*_1)`, 1), false) }, "has 2 all-reduces, but 1 would reach XLA"},
+			{"another form of some", func() { pjrt.SetPlaceholder(strings.Replace(pattern, `\w*)`, `\w*_1)`, 1), false) }, "has 2 collectives, but 1 would reach XLA"},
 			{"as it was", func() { pjrt.SetPlaceholder(pattern, false) }, ""},
 			{"no transport", func() { pjrt.SetRanks(0) }, "no transport is registered"},
 			{"for 3 ranks", func() { pjrt.SetRanks(3) }, "gonbatch_all_reduce_sum_over_3"},
@@ -131,7 +131,7 @@ func TestRefusesPrograms(t *testing.T) {
 		if err := run(other); err == nil || !strings.Contains(err.Error(), "World.Backend()") {
 			t.Errorf("on another backend: got %v", err)
 		}
-		if err := pjrt.RegisterAllReduce("cpu", nil, 5); err == nil || !strings.Contains(err.Error(), "already has collectives over 2") {
+		if err := pjrt.RegisterTransport("cpu", nil, 5); err == nil || !strings.Contains(err.Error(), "already has collectives over 2") {
 			t.Errorf("another number of ranks: got %v", err)
 		}
 	})
@@ -187,7 +187,7 @@ func TestLoadRefuses(t *testing.T) {
 			}
 		})
 	}
-	if err := pjrt.RegisterAllReduce("cpu", nil, 2); err == nil || !strings.Contains(err.Error(), "call Load first") {
-		t.Errorf("RegisterAllReduce before Load: %v", err)
+	if err := pjrt.RegisterTransport("cpu", nil, 2); err == nil || !strings.Contains(err.Error(), "call Load first") {
+		t.Errorf("RegisterTransport before Load: %v", err)
 	}
 }

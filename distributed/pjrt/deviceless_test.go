@@ -2,6 +2,7 @@ package pjrt_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,7 +22,7 @@ import (
 )
 
 // TestCompilesForGPUs: XLA's own compiler for CUDA, which needs no GPU, takes the programs of 8 and
-// 16 ranks on H100, and has the all-reduces that it should have, one after the other.
+// 16 ranks on H100, and has the collectives that it should have, one after the other.
 func TestCompilesForGPUs(t *testing.T) {
 	if ranktest.InRank() { // A process has one world.
 		var topology aot.Topology
@@ -71,12 +72,18 @@ func compileStep(t *testing.T, topology aot.Topology) {
 		hidden := graph.Tanh(graph.MatMul(x, w))
 		out := graph.MatMul(graph.ConvertDType(hidden, dtypes.Float64), v)
 		gradients := graph.Gradient(graph.ReduceAllSum(graph.Square(out)), w, v)
-		return []*graph.Node{graph.Sub(w, pjrt.AllReduceMean(gradients[0])), graph.Sub(v, pjrt.AllReduceMean(gradients[1])), pjrt.AllReduceSum(graph.ReduceAllSum(out))}
+		return []*graph.Node{graph.Sub(w, pjrt.AllReduceMean(gradients[0])), graph.Sub(v, pjrt.AllReduceMean(gradients[1])), pjrt.AllReduceSum(graph.ReduceAllSum(out)),
+			pjrt.AllGather(graph.Sub(part(w), pjrt.ReduceScatterMean(gradients[0])))}
 	})
 	_, err = exec.Compile(shapes.Make(dtypes.Float32, 64, 256), shapes.Make(dtypes.Float32, 256, 256), shapes.Make(dtypes.Float64, 256, 10))
 	if steps != 1 || err == nil || !strings.Contains(err.Error(), "only pretends to have other ranks") {
 		t.Errorf("%d steps, %v", steps, err)
 	}
+}
+
+// part returns what a rank could have of the rows of x.
+func part(x *graph.Node) *graph.Node {
+	return graph.Slice(x, graph.AxisRange(0, x.Shape().Dimensions[0]/pjrt.Ranks()))
 }
 
 // scheduled is the program for GPUs that XLA has left in a folder.
@@ -93,35 +100,36 @@ func scheduled(t *testing.T, folder string) string {
 	return string(text)
 }
 
-// The all-reduces of a program, and, where they run during the computation, their beginnings and
+// The collectives of a program, and, where they run during the computation, their beginnings and
 // ends in the schedule.
 var (
-	allReduce = regexp.MustCompile(`(?m)^ +(?:ROOT )?%\S+ = \S+ all-reduce\(.*replica_groups=(\S+),`)
-	asyncPart = regexp.MustCompile(`(?m)^ +(?:ROOT )?%all-reduce-(start|done)\S* = `)
+	inSchedule = regexp.MustCompile(`(?m)^ +(?:ROOT )?%\S+ = \S+ (all-reduce|all-gather|reduce-scatter)\(.*replica_groups=(\S+),`)
+	asyncPart  = regexp.MustCompile(`(?m)^ +(?:ROOT )?%(?:all-reduce|all-gather|reduce-scatter)-(start|done)\S* = `)
 )
 
-// checkSchedule: as many all-reduces as the program has, over all ranks, one after the other.
+// checkSchedule: as many collectives as the program has, over all ranks, one after the other.
 func checkSchedule(t *testing.T, scheduled string, ranks int) {
 	t.Helper()
 	var group []string
 	for rank := range ranks {
 		group = append(group, fmt.Sprint(rank))
 	}
-	all := allReduce.FindAllStringSubmatch(scheduled, -1)
-	if len(all) != 3 || !strings.Contains(scheduled, "is_scheduled=true") {
-		t.Errorf("%d all-reduces, want 3 in a scheduled program:\n%s", len(all), scheduled)
-	}
-	for _, m := range all {
-		if want := "{{" + strings.Join(group, ",") + "}}"; m[1] != want {
-			t.Errorf("an all-reduce over %s, want %s", m[1], want)
+	count := map[string]int{}
+	for _, m := range inSchedule.FindAllStringSubmatch(scheduled, -1) {
+		count[m[1]]++
+		if want := "{{" + strings.Join(group, ",") + "}}"; m[2] != want {
+			t.Errorf("an %s over %s, want %s", m[1], m[2], want)
 		}
+	}
+	if want := map[string]int{"all-reduce": 3, "all-gather": 1, "reduce-scatter": 1}; !maps.Equal(count, want) || !strings.Contains(scheduled, "is_scheduled=true") {
+		t.Errorf("the collectives %v, want %v in a scheduled program:\n%s", count, want, scheduled)
 	}
 	running := 0
 	for _, m := range asyncPart.FindAllStringSubmatch(scheduled, -1) {
 		if m[1] == "done" {
 			running--
 		} else if running++; running > 1 {
-			t.Errorf("all-reduces overlap, so XLA may order them as it likes:\n%s", scheduled)
+			t.Errorf("collectives overlap, so XLA may order them as it likes:\n%s", scheduled)
 		}
 	}
 }

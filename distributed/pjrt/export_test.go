@@ -20,6 +20,9 @@ func SetPlaceholder(pattern string, before bool) {
 	}
 }
 
+// Ranks returns the number of ranks.
+var Ranks = registeredRanks
+
 // SetRanks changes the number of ranks.
 func SetRanks(n int) { ranks = n }
 
@@ -99,7 +102,9 @@ func (l tampered) options(client unsafe.Pointer, program, given []byte) ([]byte,
 }
 
 // SetEnter makes programs report their collectives to f.
-func SetEnter(f func(dtype, count int) (leave func(error) error)) { theProcesses.Load().Enter = f }
+func SetEnter(f func(kind, dtype, count int) (leave func(error) error)) {
+	theProcesses.Load().Enter = f
+}
 
 // CountKernels turns kernels on or off, and returns a function that counts the operations that were
 // replaced since.

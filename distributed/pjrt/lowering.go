@@ -8,25 +8,26 @@ import (
 // lowering turns the collectives of a graph into a part of a program that XLA compiles. There are
 // two: a custom call, which the transport of package mpi or tcp runs, and XLA's own collective.
 type lowering interface {
-	// body returns the body of a function that replaces an all-reduce. The function returns the sum
-	// of x over the ranks.
+	// body returns the body of a function that replaces a placeholder: the collective.
 	body(p parameters) string
 	// options returns the options with which a client compiles a program, derived from those of
 	// go-xla.
 	options(client unsafe.Pointer, program, given []byte) ([]byte, error)
-	// overlaps reports whether XLA computes during an all-reduce.
+	// overlaps reports whether XLA computes during a collective.
 	overlaps() bool
 }
 
-// parameters describe a function that replaces an all-reduce.
+// parameters describe a function that becomes a collective.
 type parameters struct {
+	op    op
 	ranks int
 	// name is the function's name.
 	name string
-	// x is the value to sum. after is available only when the previous collective of the program
+	// x is the rank's value. after is available only when the previous collective of the program
 	// has ended.
 	x, xType         string
 	after, afterType string
+	resultType       string
 }
 
 // customCall is the lowering for a transport. XLA may run independent calls in any order, so each
@@ -34,17 +35,20 @@ type parameters struct {
 type customCall struct{}
 
 func (customCall) body(p parameters) string {
-	return "\n    %reduced = stablehlo.custom_call @" + target(p.ranks) + "(" + p.x + ", " + p.after + ") {api_version = 4 : i32, has_side_effect = true, backend_config = {}, " +
-		"output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]}" +
-		" : (" + p.xType + ", " + p.afterType + ") -> " + p.xType +
-		"\n    return %reduced : " + p.xType + "\n  }"
+	alias := ""
+	if p.op == allReduce { // It needs no memory besides its operand's.
+		alias = ", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]"
+	}
+	return "\n    %result = stablehlo.custom_call @" + p.op.target(p.ranks) + "(" + p.x + ", " + p.after + ") {api_version = 4 : i32, has_side_effect = true, backend_config = {}" + alias + "}" +
+		" : (" + p.xType + ", " + p.afterType + ") -> " + p.resultType +
+		"\n    return %result : " + p.resultType + "\n  }"
 }
 
 func (customCall) options(_ unsafe.Pointer, _, given []byte) ([]byte, error) { return given, nil }
 
 func (customCall) overlaps() bool { return false }
 
-// Overlaps reports whether a program of this process continues computing during an all-reduce:
+// Overlaps reports whether a program of this process continues computing during a collective:
 // XLA's own does, and a custom call doesn't.
 func Overlaps() bool {
 	l, _ := world()

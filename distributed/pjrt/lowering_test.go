@@ -84,7 +84,7 @@ func openOnRing(t *testing.T, comm *tcp.Comm) compute.Backend {
 	if err := pjrt.Load("cpu", pluginPath(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := pjrt.RegisterAllReduce("cpu", pjrt.Transport(comm.Transport()), comm.Size()); err != nil {
+	if err := pjrt.RegisterTransport("cpu", pjrt.Transport(comm.Transport()), comm.Size()); err != nil {
 		t.Fatal(err)
 	}
 	return newBackend(t, "cpu", xlapjrt.NamedValuesMap{"cpu_device_count": int64(1)})
@@ -202,8 +202,8 @@ func TestWatched(t *testing.T) {
 	onNative(t, func(t *testing.T) {
 		_, backend := openNative(t)
 		var entered, left []string
-		pjrt.SetEnter(func(dtype, count int) func(error) error {
-			what := strconv.Itoa(dtype) + "x" + strconv.Itoa(count)
+		pjrt.SetEnter(func(kind, dtype, count int) func(error) error {
+			what := strconv.Itoa(kind) + ":" + strconv.Itoa(dtype) + "x" + strconv.Itoa(count)
 			entered = append(entered, what)
 			return func(err error) error {
 				if err != nil {
@@ -214,14 +214,15 @@ func TestWatched(t *testing.T) {
 			}
 		})
 		exec := graph.MustNewExec(backend, func(x *graph.Node) []*graph.Node {
-			return []*graph.Node{pjrt.AllReduceSum(x), pjrt.AllReduceSum(graph.ConvertDType(graph.ReduceAllSum(x), dtypes.Int64))}
+			half := graph.ConvertDType(x, dtypes.BFloat16)
+			return []*graph.Node{pjrt.AllReduceSum(x), pjrt.AllReduceSum(graph.ConvertDType(graph.ReduceAllSum(x), dtypes.Int64)), pjrt.AllGather(half), pjrt.ReduceScatterSum(x)}
 		})
 		plain := graph.MustNewExec(backend, graph.Neg)
 		for range 3 {
 			plain.MustCall1([]float32{1})
-			exec.MustCall([]float32{1, 2, 3})
+			exec.MustCall([]float32{1, 2, 3, 4})
 		}
-		want := strings.Repeat("11x3 5x1 ", 3)
+		want := strings.Repeat("1:11x4 1:5x1 3:16x4 5:11x2 ", 3)
 		if got := strings.Join(entered, " ") + " "; got != want {
 			t.Errorf("entered %s, want %s", got, want)
 		}

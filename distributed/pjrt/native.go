@@ -12,11 +12,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// native is the lowering to XLA's own all-reduce: each process compiles the same program, with a
+// native is the lowering to XLA's own collectives: each process compiles the same program, with a
 // replica on the device of each process, and runs its own replica.
 type native struct{ processes *processes }
 
-// body returns XLA's all-reduce.
+// body returns XLA's collective.
 func (native) body(p parameters) string {
 	var b strings.Builder
 	x := p.x
@@ -28,16 +28,34 @@ func (native) body(p parameters) string {
 	for rank := range group {
 		group[rank] = strconv.Itoa(rank)
 	}
-	scalar := scalarOf(p.xType)
 	fmt.Fprintf(&b, `
-    %%reduced = "stablehlo.all_reduce"(%s) ({
-      ^bb0(%%a: %s, %%b: %s):
-        %%sum = stablehlo.add %%a, %%b : %s
-        stablehlo.return %%sum : %s
-    }) {replica_groups = dense<[[%s]]> : tensor<1x%dxi64>} : (%s) -> %s
-    return %%reduced : %s
-  }`, x, scalar, scalar, scalar, scalar, strings.Join(group, ", "), p.ranks, p.xType, p.xType, p.xType)
+    %%result = %s(%s) %sreplica_groups = dense<[[%s]]> : tensor<1x%dxi64>} : (%s) -> %s
+    return %%result : %s
+  }`, p.op.native(), x, p.attributes(), strings.Join(group, ", "), p.ranks, p.xType, p.resultType, p.resultType)
 	return b.String()
+}
+
+// native returns the name of XLA's operation.
+func (o op) native() string {
+	return map[op]string{allReduce: `"stablehlo.all_reduce"`, allGather: `"stablehlo.all_gather"`, reduceScatter: `"stablehlo.reduce_scatter"`}[o]
+}
+
+// attributes returns the beginning of the operation's attributes, after the sum if it has one. The
+// placeholders of gathers and scatters have vectors.
+func (p parameters) attributes() string {
+	scalar := scalarOf(p.xType)
+	sum := fmt.Sprintf(`({
+      ^bb0(%%a: %[1]s, %%b: %[1]s):
+        %%sum = stablehlo.add %%a, %%b : %[1]s
+        stablehlo.return %%sum : %[1]s
+    }) {`, scalar)
+	switch p.op {
+	case allGather:
+		return "{all_gather_dim = 0 : i64, "
+	case reduceScatter:
+		return sum + "scatter_dimension = 0 : i64, "
+	}
+	return sum
 }
 
 // following makes x depend on the previous collective of the program, as %ready. All ranks must
@@ -175,28 +193,35 @@ func appendBytes(b []byte, field protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), value)
 }
 
-// collective is an all-reduce in a program: the type of its elements, with XLA's number, and their
-// count.
-type collective struct{ dtype, count int }
+// collective is one in a program: what it does, the type of its elements, with XLA's number, and
+// the count that a transport would get.
+type collective struct {
+	op           op
+	dtype, count int
+}
 
-// definition matches the beginning of a function that replaces an all-reduce, with the shape and
-// type of its value.
-var definition = regexp.MustCompile(`func\.func [^@\n]*@` + targetName + `\w*\(%[\w.]+: tensor<((?:\d+x)*)(\w+)>`)
+// definition matches the beginning of a function that has become a collective, with its number of
+// ranks and the shape and type of its value.
+var definition = regexp.MustCompile(`func\.func [^@\n]*@(` + targetPrefix + `(\d+)\w*)\(%[\w.]+: tensor<((?:\d+x)*)(\w+)>`)
 
-// The element types that can be reduced, by their names in programs.
-var elementTypes = map[string]int{"i32": 4, "i64": 5, "f32": 11, "f64": 12}
+// The element types of collectives, by their names in programs.
+var elementTypes = map[string]int{"i32": 4, "i64": 5, "f16": 10, "f32": 11, "f64": 12, "bf16": 16}
 
-// collectivesOf lists the all-reduces of a program, whatever its lowering.
+// collectivesOf lists the collectives of a program, whatever its lowering.
 func collectivesOf(program []byte) []collective {
 	var all []collective
 	for _, m := range definition.FindAllSubmatch(program, -1) {
 		count := 1
-		for _, size := range strings.Split(strings.TrimSuffix(string(m[1]), "x"), "x") {
+		for _, size := range strings.Split(strings.TrimSuffix(string(m[3]), "x"), "x") {
 			if n, err := strconv.Atoi(size); err == nil {
 				count *= n
 			}
 		}
-		all = append(all, collective{elementTypes[string(m[2])], count})
+		o, _ := opOf(string(m[1]))
+		if ranks, err := strconv.Atoi(string(m[2])); err == nil && o == reduceScatter {
+			count /= ranks
+		}
+		all = append(all, collective{o, elementTypes[string(m[4])], count})
 	}
 	return all
 }

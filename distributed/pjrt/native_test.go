@@ -67,6 +67,7 @@ func TestReplicas(t *testing.T) {
 	backend := openReplicas(t)
 	t.Run("sums", func(t *testing.T) { replicasSum(t, backend) })
 	t.Run("many", func(t *testing.T) { replicasSumMany(t, backend) })
+	t.Run("sharded", func(t *testing.T) { replicasShard(t, backend) })
 }
 
 func replicasSum(t *testing.T, backend compute.Backend) {

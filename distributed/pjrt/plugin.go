@@ -1,13 +1,13 @@
 // Package pjrt loads an XLA PJRT plugin for go-xla and adds gonbatch's collectives to the programs
 // that it compiles.
 //
-// AllReduceSum adds a named function to the graph. The package wraps the compile call in the
-// plugin's API table, and replaces the function's body there. The collective is thus part of the
-// single compiled program of a training step. On CPUs the body is a custom call, registered through
-// the plugin's own FFI extension:
+// AllReduceSum, AllGather and ReduceScatterSum add a named function to the graph. The package wraps
+// the compile call in the plugin's API table, and replaces the function's body there. The
+// collective is thus part of the single compiled program of a training step. On CPUs the body is a
+// custom call, registered through the plugin's own FFI extension:
 //
 //	if err := pjrt.Load("cpu", path); err != nil { ... }
-//	if err := pjrt.RegisterAllReduce("cpu", comm.Transport(), comm.Size()); err != nil { ... }
+//	if err := pjrt.RegisterTransport("cpu", comm.Transport(), comm.Size()); err != nil { ... }
 //	backend, err := xla.New("cpu")
 //
 // On GPUs it is XLA's own collective, between clients of several processes. go-xla doesn't set the
@@ -40,13 +40,20 @@ import (
 	_ "gonbatch/distributed/memory" // The pool has XLA's buffers.
 )
 
-// Transport is a C function that all-reduces (sums) a buffer in place over all ranks. Its C type is
+// Transport is a C function that runs a collective over all ranks. Its C type is
 //
-//	int (*)(void *data, int64_t count, int dtype, char *error, size_t error_size)
+//	int (*)(int kind, const void *in, void *out, int64_t count, int dtype, char *error, size_t error_size)
 //
-// where dtype is an xla::PrimitiveType (S32 4, S64 5, F32 11, F64 12). It returns 0, or non-zero
-// and a zero-terminated text in error. XLA calls it from its own threads, but never twice at once
-// for one program.
+// where dtype is an xla::PrimitiveType (S32 4, S64 5, F32 11, F64 12), and kind one of
+//
+//   - 1, all-reduce: sums the count elements at out over the ranks, in place. in is NULL.
+//   - 3, all-gather: puts the count elements at in of all ranks at out, in order of rank. dtype may
+//     also be F16 10 or BF16 16.
+//   - 5, reduce-scatter: sums what the ranks have at in, count elements for each rank, and puts
+//     this rank's at out. in stays as it is.
+//
+// It returns 0, or non-zero and a zero-terminated text in error. XLA calls it from its own threads,
+// but never twice at once for one program.
 type Transport unsafe.Pointer
 
 const errorSize = 1024
@@ -106,9 +113,9 @@ func Version() (major, minor int) {
 // ffiPlatform maps platforms to their names in XLA's FFI.
 var ffiPlatform = map[string]string{"cpu": "Host"}
 
-// RegisterAllReduce makes AllReduceSum use the transport, over the given number of ranks. The
-// plugin must be loaded. The number of ranks of a process can't change.
-func RegisterAllReduce(platform string, transport Transport, size int) error {
+// RegisterTransport makes AllReduceSum, AllGather and ReduceScatterSum use the transport, over the
+// given number of ranks. The plugin must be loaded. The number of ranks of a process can't change.
+func RegisterTransport(platform string, transport Transport, size int) error {
 	mu.Lock()
 	defer mu.Unlock()
 	if err := checkWorld(size); err != nil {
@@ -122,8 +129,11 @@ func RegisterAllReduce(platform string, transport Transport, size int) error {
 	if !ok {
 		return fmt.Errorf("pjrt: a transport can't reach the memory of %q: call Join", platform)
 	}
-	if err := registerHandler(target(size), name, C.gb_all_reduce_handler(C.gb_transport(transport))); err != nil {
-		return fmt.Errorf("pjrt: the XLA plugin %s can't run collectives: %w", path, err)
+	C.gb_set_transport(C.gb_transport(transport), C.int(size))
+	for _, o := range ops {
+		if err := registerHandler(o.target(size), name, C.gb_collective_handler(C.int(o))); err != nil {
+			return fmt.Errorf("pjrt: the XLA plugin %s can't run collectives: %w", path, err)
+		}
 	}
 	setWorld(customCall{}, size)
 	return nil

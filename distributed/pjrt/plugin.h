@@ -6,17 +6,25 @@
 
 #include "abi.h"
 
-// gb_transport reduces `count` elements of `dtype` (an xla::PrimitiveType) at `data` over all
-// ranks, in place. It returns 0, or non-zero and a zero-terminated text of at most error_size bytes
-// in `error`.
-typedef int (*gb_transport)(void *data, int64_t count, int dtype, char *error, size_t error_size);
+// The kinds of collectives, with the numbers that all packages have for them.
+enum { GB_ALL_REDUCE = 1, GB_ALL_GATHER = 3, GB_REDUCE_SCATTER = 5 };
+
+// gb_transport runs a collective over all ranks, with elements of `dtype` (an xla::PrimitiveType).
+// An all-reduce sums `count` elements at `out`, in place. An all-gather reads `count` elements at
+// `in`, and a reduce-scatter writes `count` at `out`. It returns 0, or non-zero and a
+// zero-terminated text of at most error_size bytes in `error`.
+typedef int (*gb_transport)(int kind, const void *in, void *out, int64_t count, int dtype, char *error,
+                            size_t error_size);
 
 // gb_plugin_load opens the PJRT plugin at path. It returns the API table for go-xla, whose compile
 // call rewrites programs first, or 0 and a text in `error`.
 uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size);
 
-// gb_all_reduce_handler returns the handler of the all-reduce.
-void *gb_all_reduce_handler(gb_transport transport);
+// gb_set_transport sets what all collectives use, and the number of ranks.
+void gb_set_transport(gb_transport transport, int ranks);
+
+// gb_collective_handler returns the handler of a kind of collective.
+void *gb_collective_handler(int kind);
 
 // gb_plugin_register registers the handler of a custom call with the loaded plugin under the name
 // `target`, which must stay valid.

@@ -21,7 +21,7 @@ var (
 // go-xla has written them, and no programs of other backends.
 func probe(b compute.Backend) error {
 	if registeredRanks() == 0 {
-		return errors.New("no transport is registered: call RegisterAllReduce")
+		return errors.New("no transport is registered: call RegisterTransport")
 	}
 	if l, _ := world(); isPretended(l) {
 		return nil // Nothing is reduced.
@@ -40,7 +40,7 @@ func compileOne(b compute.Backend) error {
 	before := replaced.Load()
 	g := graph.NewGraph(b, "gonbatch_probe")
 	defer g.Finalize()
-	sum := place(graph.Parameter(g, "x", shapes.Make(dtypes.Float32)))
+	sum := allReduce.place(graph.Parameter(g, "x", shapes.Make(dtypes.Float32)), graph.Identity)
 	if err := g.Compile(sum); err != nil {
 		return err
 	}

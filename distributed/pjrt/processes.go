@@ -23,14 +23,15 @@ type Processes struct {
 	// Store is the store through which the clients find one another.
 	Store *keyvalue.Store
 	// Enter is called for each collective of a program when the program begins, with the
-	// collective's element type (an xla::PrimitiveType) and size. The function that it returns is
-	// called with the program's error when the program ends.
-	Enter func(dtype, count int) (leave func(error) error)
+	// arguments of a Transport. The function that it returns is called with the program's error
+	// when the program ends.
+	Enter func(kind, dtype, count int) (leave func(error) error)
 }
 
-// Join makes XLA itself connect the ranks, instead of a transport: AllReduceSum becomes XLA's own
-// collective. Clients that are created later with the options of ClientOptions find those of the
-// other ranks, and block until all exist. The plugin must be loaded.
+// Join makes XLA itself connect the ranks, instead of a transport: AllReduceSum, AllGather and
+// ReduceScatterSum become XLA's own collectives. Clients that are created later with the options of
+// ClientOptions find those of the other ranks, and block until all exist. The plugin must be
+// loaded.
 func Join(platform string, p Processes) error {
 	mu.Lock()
 	defer mu.Unlock()

@@ -12,36 +12,30 @@ import (
 	"unsafe"
 )
 
-// targetName is the prefix of the names of the custom call in compiled programs, and of the
-// functions in a graph that it replaces.
-const targetName = "gonbatch_all_reduce_sum"
-
-// target returns the name of the custom call that sums over a number of ranks. The number is part
-// of the name, so that XLA refuses a program for another number.
-func target(ranks int) string { return fmt.Sprintf("%s_over_%d", targetName, ranks) }
-
-// placeholder matches a function `@gonbatch_all_reduce_sum_over_<ranks>_<n>(x, after) -> x` with
-// its body, which returns x unchanged.
+// placeholder matches a function `@gonbatch_all_reduce_sum_over_<ranks>_<n>(x, after)`, or that of
+// another collective, with its body, which computes a value of the right shape. The body is
+// indented more than the function.
 //
 //	func.func private @gonbatch_all_reduce_sum_over_2_0(%x: tensor<8xf32>, %after: tensor<f32>) -> tensor<8xf32> {
 //	  ...
 //	}
-var placeholder = regexp.MustCompile(`(?s)(func\.func [^@\n]*@(` + targetName + `\w*)\((%[\w.]+): (tensor<[^>]+>)[^,)]*, (%[\w.]+): (tensor<[^>]+>)[^,)]*\)[^{\n]*\{).*?\n *\}`)
+var placeholder = regexp.MustCompile(`(?s)(func\.func [^@\n]*@(` + targetPrefix + `\w*)\((%[\w.]+): (tensor<[^>]+>)[^,)]*, (%[\w.]+): (tensor<[^>]+>)[^,)]*\) -> (tensor<[^>]+>)[^{\n]*\{).*?\n {0,2}\}`)
 
 // mention matches the name of a placeholder anywhere in a program.
-var mention = regexp.MustCompile(targetName + `\w*`)
+var mention = regexp.MustCompile(targetPrefix + `\w*`)
 
 // rewrite replaces the bodies of the placeholders in a StableHLO module (text form) by collectives
 // over the given number of ranks. It returns how many it replaced. A remaining placeholder is an
 // error, because it would do nothing and each rank would train alone.
 func rewrite(module string, l lowering, ranks int) (string, int, error) {
-	if !strings.Contains(module, targetName) {
+	if !mention.MatchString(module) {
 		return module, 0, nil
 	}
 	replaced := map[string]bool{}
 	out := placeholder.ReplaceAllStringFunc(module, func(function string) string {
 		m := placeholder.FindStringSubmatch(function)
-		head, p := m[1], parameters{ranks, m[2], m[3], m[4], m[5], m[6]}
+		o, _ := opOf(m[2])
+		head, p := m[1], parameters{op: o, ranks: ranks, name: m[2], x: m[3], xType: m[4], after: m[5], afterType: m[6], resultType: m[7]}
 		replaced[p.name] = true
 		return head + l.body(p)
 	})
@@ -54,12 +48,12 @@ func checkReplaced(module string, replaced map[string]bool, ranks int) error {
 	mentioned := map[string]bool{}
 	for _, name := range mention.FindAllString(module, -1) {
 		mentioned[name] = true
-		if !strings.HasPrefix(name, target(ranks)+"_") {
-			return fmt.Errorf("the all-reduce %s was built for another number of ranks than this job's %d", name, ranks)
+		if o, _ := opOf(name); !strings.HasPrefix(name, o.target(ranks)+"_") {
+			return fmt.Errorf("the %s %s was built for another number of ranks than this job's %d", o, name, ranks)
 		}
 	}
 	if len(replaced) != len(mentioned) {
-		return fmt.Errorf("the program has %d all-reduces, but %d would reach XLA, so each rank would train alone: %s", len(mentioned), len(replaced), unknownForm())
+		return fmt.Errorf("the program has %d collectives, but %d would reach XLA, so each rank would train alone: %s", len(mentioned), len(replaced), unknownForm())
 	}
 	return nil
 }

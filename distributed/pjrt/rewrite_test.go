@@ -34,8 +34,8 @@ func TestRewrite(t *testing.T) {
 	}
 	for _, want := range []string{
 		"stablehlo.custom_call @gonbatch_all_reduce_sum_over_4(%x, %after)",
-		": (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>\n    return %reduced : tensor<2xf32>\n  }",
-		": (tensor<3x4xf64>, tensor<f32>) -> tensor<3x4xf64>\n    return %reduced : tensor<3x4xf64>\n  }",
+		": (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>\n    return %result : tensor<2xf32>\n  }",
+		": (tensor<3x4xf64>, tensor<f32>) -> tensor<3x4xf64>\n    return %result : tensor<3x4xf64>\n  }",
 		`callee = @gonbatch_all_reduce_sum_over_4_0`,
 	} {
 		if !strings.Contains(got, want) {
@@ -55,18 +55,69 @@ func TestRewriteNative(t *testing.T) {
 		t.Fatalf("%d functions rewritten, want 2; %v:\n%s", count, err, got)
 	}
 	for _, want := range []string{
-		`%reduced = "stablehlo.all_reduce"(%x) ({`,
+		`%result = "stablehlo.all_reduce"(%x) ({`,
 		`replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<2xf32>) -> tensor<2xf32>`,
 		"%ready = stablehlo.select %always, %x, %zeros : tensor<i1>, tensor<3x4xf64>",
-		`%reduced = "stablehlo.all_reduce"(%ready) ({`,
+		`%result = "stablehlo.all_reduce"(%ready) ({`,
 		"%sum = stablehlo.add %a, %b : tensor<f64>",
 	} {
 		if strings.Count(got, want) != 1 {
 			t.Errorf("the program does not have %q exactly once:\n%s", want, got)
 		}
 	}
-	if all := collectivesOf([]byte(got)); !slices.Equal(all, []collective{{11, 2}, {12, 12}}) {
+	if all := collectivesOf([]byte(got)); !slices.Equal(all, []collective{{allReduce, 11, 2}, {allReduce, 12, 12}}) {
 		t.Errorf("the program's collectives: %v", all)
+	}
+}
+
+const shardedText = `module @step {
+  func.func @gonbatch_all_gather_over_2_0(%x: tensor<3xbf16>, %after: tensor<f32>) -> tensor<6xbf16> {
+    %0 = "stablehlo.concatenate"(%x, %x) {
+      dimension = 0 : i64
+    } : (tensor<3xbf16>, tensor<3xbf16>) -> tensor<6xbf16>
+    "stablehlo.return"(%0) : (tensor<6xbf16>) -> ()
+  }
+
+  func.func @gonbatch_reduce_scatter_sum_over_2_1(%x: tensor<6xi64>, %after: tensor<bf16>) -> tensor<3xi64> {
+    %0 = "stablehlo.slice"(%x) {
+      limit_indices = array<i64: 3>
+    } : (tensor<6xi64>) -> tensor<3xi64>
+    "stablehlo.return"(%0) : (tensor<3xi64>) -> ()
+  }
+}
+`
+
+// TestRewriteSharded: all-gathers and reduce-scatters have results of other types than their
+// values, and placeholders with bodies in which braces end too.
+func TestRewriteSharded(t *testing.T) {
+	tests := map[string]struct {
+		lowering lowering
+		want     []string
+	}{
+		"custom call": {customCall{}, []string{
+			"%result = stablehlo.custom_call @gonbatch_all_gather_over_2(%x, %after) {api_version = 4 : i32, has_side_effect = true, backend_config = {}} : (tensor<3xbf16>, tensor<f32>) -> tensor<6xbf16>",
+			"%result = stablehlo.custom_call @gonbatch_reduce_scatter_sum_over_2(%x, %after) {api_version = 4 : i32, has_side_effect = true, backend_config = {}} : (tensor<6xi64>, tensor<bf16>) -> tensor<3xi64>",
+			"return %result : tensor<6xbf16>\n  }\n\n  func.func",
+			"return %result : tensor<3xi64>\n  }\n}\n",
+		}},
+		"native": {native{}, []string{
+			`%result = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<3xbf16>) -> tensor<6xbf16>`,
+			`%result = "stablehlo.reduce_scatter"(%ready) ({`,
+			`}) {scatter_dimension = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<6xi64>) -> tensor<3xi64>`,
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, count, err := rewrite(shardedText, test.lowering, 2)
+			if count != 2 || err != nil || strings.Contains(got, "concatenate") {
+				t.Fatalf("%d functions rewritten, want 2; %v:\n%s", count, err, got)
+			}
+			for _, want := range test.want {
+				if strings.Count(got, want) != 1 {
+					t.Errorf("the program does not have %q exactly once:\n%s", want, got)
+				}
+			}
+		})
 	}
 }
 
@@ -75,10 +126,12 @@ func TestCollectivesOf(t *testing.T) {
 		parameter string
 		want      collective
 	}{
-		{"tensor<f32>", collective{11, 1}}, {"tensor<0xf64>", collective{12, 0}}, {"tensor<2x3x4xi32>", collective{4, 24}}, {"tensor<421642xi64>", collective{5, 421642}},
+		{"tensor<f32>", collective{allReduce, 11, 1}}, {"tensor<0xf64>", collective{allReduce, 12, 0}}, {"tensor<2x3x4xi32>", collective{allReduce, 4, 24}},
+		{"tensor<421642xi64>", collective{allReduce, 5, 421642}}, {"tensor<12xbf16>", collective{allGather, 16, 12}}, {"tensor<12xf16>", collective{allGather, 10, 12}},
+		{"tensor<12xf32>", collective{reduceScatter, 11, 6}},
 	}
 	for _, test := range tests {
-		program := "func.func private @" + target(2) + "_7(%x.1: " + test.parameter + ", %after: tensor<f32>) -> " + test.parameter + " {"
+		program := "func.func private @" + test.want.op.target(2) + "_7(%x.1: " + test.parameter + ", %after: tensor<f32>) -> " + test.parameter + " {"
 		if got := collectivesOf([]byte(program)); !slices.Equal(got, []collective{test.want}) {
 			t.Errorf("%s: %v, want %v", test.parameter, got, test.want)
 		}
@@ -98,10 +151,10 @@ func TestRewriteLeavesOthersAlone(t *testing.T) {
 // TestRewriteRefuses: a remaining placeholder is noticed, whatever form go-xla gives it.
 func TestRewriteRefuses(t *testing.T) {
 	tests := []struct{ name, from, to, want string }{
-		{"another kind of function", "func.func @gonbatch", "func.private_func @gonbatch", "has 2 all-reduces, but 0 would reach XLA"},
-		{"a type of another form", "%x: tensor<3x4xf64>", "%x: buffer<3x4xf64>", "has 2 all-reduces, but 1 would reach XLA"},
-		{"more parameters", "sum_over_4_0(%x", "sum_over_4_0(%more: tensor<f32>, %x", "has 2 all-reduces, but 1 would reach XLA"},
-		{"a call of another name", "callee = @gonbatch_all_reduce_sum_over_4_0", "callee = @gonbatch_all_reduce_sum_over_4_0_inlined", "has 3 all-reduces, but 2"},
+		{"another kind of function", "func.func @gonbatch", "func.private_func @gonbatch", "has 2 collectives, but 0 would reach XLA"},
+		{"a type of another form", "%x: tensor<3x4xf64>", "%x: buffer<3x4xf64>", "has 2 collectives, but 1 would reach XLA"},
+		{"more parameters", "sum_over_4_0(%x", "sum_over_4_0(%more: tensor<f32>, %x", "has 2 collectives, but 1 would reach XLA"},
+		{"a call of another name", "callee = @gonbatch_all_reduce_sum_over_4_0", "callee = @gonbatch_all_reduce_sum_over_4_0_inlined", "has 3 collectives, but 2"},
 		{"another number of ranks", "over_4_1", "over_3_1", "gonbatch_all_reduce_sum_over_3_1 was built for another number of ranks than this job's 4"},
 	}
 	for _, test := range tests {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,11 @@ type Transport[C Comm] struct {
 	Float64 func(C, []float64) error
 	Int32   func(C, []int32) error
 	Int64   func(C, []int64) error
+	// The reduce-scatters put this rank's part of the sum of `in` into out.
+	ScatterFloat32 func(c C, in, out []float32) error
+	ScatterFloat64 func(c C, in, out []float64) error
+	ScatterInt32   func(c C, in, out []int32) error
+	ScatterInt64   func(c C, in, out []int64) error
 	// Closed is part of the error of a collective after Close.
 	Closed string
 }
@@ -41,6 +47,11 @@ func CheckTransport[C Comm](t *testing.T, kind Transport[C], c C) {
 	checkSums(t, c, kind.Int64)
 	checkSameBits(t, c, kind.Float32)
 	CheckGathers(t, c)
+	CheckScatters(t, c, kind.ScatterFloat32)
+	CheckScatters(t, c, kind.ScatterFloat64)
+	CheckScatters(t, c, kind.ScatterInt32)
+	CheckScatters(t, c, kind.ScatterInt64)
+	checkScatterRefuses(t, c, kind.ScatterFloat32)
 	for root := range c.Size() {
 		message := fmt.Appendf(nil, "from rank %d", c.Rank())
 		if err := c.Broadcast(message, root); err != nil || string(message) != fmt.Sprintf("from rank %d", root) {
@@ -98,6 +109,49 @@ func checkSameBits[C Comm](t *testing.T, c C, allReduce func(C, []float32) error
 		if !bytes.Equal(theirs, mine.Bytes()) {
 			t.Errorf("ranks %d and %d have sums with different bits", c.Rank(), rank)
 		}
+	}
+}
+
+// CheckScatters checks reduce-scatter with parts from empty to large. The parts differ, and so do
+// the ranks' values.
+func CheckScatters[C Comm, T int32 | int64 | float32 | float64](t *testing.T, c C, reduceScatter func(c C, in, out []T) error) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2)) // The same on all ranks.
+	for _, n := range []int{0, 1, 2, 7, 1 + random.IntN(5000), 100_000 + random.IntN(1000)} {
+		value := func(rank, i int) T { return T((i*7+rank*13)%100 - rank) }
+		in, out := make([]T, n*c.Size()), make([]T, n)
+		for i := range in {
+			in[i] = value(c.Rank(), i)
+		}
+		if err := reduceScatter(c, in, out); err != nil {
+			t.Errorf("%d values a rank: %v", n, err)
+			return
+		}
+		for i, got := range out {
+			var want T
+			for rank := range c.Size() {
+				want += value(rank, c.Rank()*n+i)
+			}
+			if got != want {
+				t.Errorf("%T: element %d of rank %d's %d: got %v, want %v", out, i, c.Rank(), n, got, want)
+				return
+			}
+		}
+		for i, got := range in {
+			if got != value(c.Rank(), i) {
+				t.Errorf("%T: the reduce-scatter changed what it was given", out)
+				return
+			}
+		}
+	}
+}
+
+// checkScatterRefuses checks that parts of different sizes are refused, before any communication.
+func checkScatterRefuses[C Comm](t *testing.T, c C, reduceScatter func(c C, in, out []float32) error) {
+	t.Helper()
+	want := fmt.Sprintf("rank %d of %d: reduce-scatter of %d elements into 2", c.Rank(), c.Size(), 2*c.Size()+1)
+	if err := reduceScatter(c, make([]float32, 2*c.Size()+1), make([]float32, 2)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 

@@ -129,25 +129,35 @@ func (c *Comm) Broadcast(data []byte, root int) error {
 
 // AllGather returns the data of every rank, in order of rank. All ranks must pass the same length.
 func (c *Comm) AllGather(data []byte) ([][]byte, error) {
+	flat := make([]byte, len(data)*c.size)
+	if err := c.gather(data, flat); err != nil {
+		return nil, err
+	}
 	all := make([][]byte, c.size)
-	err := c.do("all-gather", func() error {
+	for i := range all {
+		all[i] = flat[i*len(data) : (i+1)*len(data) : (i+1)*len(data)]
+	}
+	return all, nil
+}
+
+// gather puts the data of all ranks into `into`, in order of rank.
+func (c *Comm) gather(data, into []byte) error {
+	return c.do("all-gather", func() error {
 		if err := c.agree('g', len(data)); err != nil {
 			return err
 		}
-		all[c.rank] = append([]byte{}, data...)
+		part := func(step int) []byte {
+			i := c.neighbour(step)
+			return into[i*len(data) : (i+1)*len(data)]
+		}
+		copy(part(0), data)
 		for step := range c.size - 1 {
-			sent, got := c.neighbour(-step), c.neighbour(-step-1)
-			all[got] = make([]byte, len(data))
-			if err := c.exchange(all[sent], all[got]); err != nil {
+			if err := c.exchange(part(-step), part(-step-1)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
 }
 
 // Barrier returns when all ranks have called it.

@@ -36,7 +36,9 @@ func onRanks(t *testing.T, n int, body func(c *tcp.Comm)) {
 func TestContract(t *testing.T) {
 	kind := ranktest.Transport[*tcp.Comm]{
 		Float32: tcp.AllReduce[float32], Float64: tcp.AllReduce[float64],
-		Int32: tcp.AllReduce[int32], Int64: tcp.AllReduce[int64], Closed: "the ring is closed",
+		Int32: tcp.AllReduce[int32], Int64: tcp.AllReduce[int64],
+		ScatterFloat32: tcp.ReduceScatter[float32], ScatterFloat64: tcp.ReduceScatter[float64],
+		ScatterInt32: tcp.ReduceScatter[int32], ScatterInt64: tcp.ReduceScatter[int64], Closed: "the ring is closed",
 	}
 	for _, n := range []int{2, 3, 5} {
 		t.Run(fmt.Sprintf("%d ranks", n), func(t *testing.T) {
@@ -84,6 +86,18 @@ func TestGoneWhileSending(t *testing.T) {
 		}
 		if err := tcp.AllReduce(c, make([]float64, 20_000_000)); err == nil {
 			t.Errorf("rank %d has a sum", c.Rank())
+		}
+	})
+}
+
+// TestScatterDisagreement: ranks that disagree about a reduce-scatter fail at once.
+func TestScatterDisagreement(t *testing.T) {
+	onRanks(t, 2, func(c *tcp.Comm) {
+		n := 10 + c.Rank()
+		err := tcp.ReduceScatter(c, make([]float32, 2*n), make([]float32, n))
+		want := fmt.Sprintf("rank %d of 2: reduce-scatter: rank %d calls", c.Rank(), 1-c.Rank())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	})
 }

@@ -70,12 +70,11 @@ int gb_record_recent(gb_record *r, uint64_t after, gb_collective *out, int max) 
 static struct {
   gb_record *record;
   gb_watch_transport inner;
-  int kind;
 } wrapped;
 
-static int transport(void *data, int64_t count, int dtype, char *error, size_t error_size) {
-  gb_record_enter(wrapped.record, wrapped.kind, dtype, count);
-  int result = wrapped.inner(data, count, dtype, error, error_size);
+static int transport(int kind, const void *in, void *out, int64_t count, int dtype, char *error, size_t error_size) {
+  gb_record_enter(wrapped.record, kind, dtype, count);
+  int result = wrapped.inner(kind, in, out, count, dtype, error, error_size);
   // The reason for a failure may be the end of another rank. If the watch finds that out, this call
   // does not return.
   if (result != 0) gonbatchWatchFailed(error);
@@ -83,9 +82,8 @@ static int transport(void *data, int64_t count, int dtype, char *error, size_t e
   return result;
 }
 
-gb_watch_transport gb_record_wrap(gb_record *r, gb_watch_transport inner, int kind) {
+gb_watch_transport gb_record_wrap(gb_record *r, gb_watch_transport inner) {
   wrapped.record = r;
   wrapped.inner = inner;
-  wrapped.kind = kind;
   return transport;
 }

@@ -48,12 +48,12 @@ func (r record) recent(after uint64) []Collective {
 // inPrograms is the watch that the compiled programs of this process report to.
 var inPrograms atomic.Pointer[Watch]
 
-// Transport wraps the C function that compiled programs call to all-reduce (see Transport in
-// package pjrt), so that the watch sees their collectives. The programs of a process use the watch
+// Transport wraps the C function that compiled programs call for collectives (see Transport in
+// package pjrt), so that the watch sees them. The programs of a process use the watch
 // of the last call.
 func (w *Watch) Transport(inner unsafe.Pointer) unsafe.Pointer {
 	inPrograms.Store(w)
-	return unsafe.Pointer(C.gb_record_wrap(w.record.c, C.gb_watch_transport(inner), C.int(AllReduce)))
+	return unsafe.Pointer(C.gb_record_wrap(w.record.c, C.gb_watch_transport(inner)))
 }
 
 //export gonbatchWatchFailed

@@ -31,11 +31,12 @@ void gb_record_read(gb_record *r, uint64_t *entered, uint64_t *left, int64_t *si
 // first. It returns how many it copied.
 int gb_record_recent(gb_record *r, uint64_t after, gb_collective *out, int max);
 
-// The C function that compiled programs call to all-reduce. See Transport in package pjrt.
-typedef int (*gb_watch_transport)(void *data, int64_t count, int dtype, char *error, size_t error_size);
+// The C function that compiled programs call for their collectives. See Transport in package pjrt.
+typedef int (*gb_watch_transport)(int kind, const void *in, void *out, int64_t count, int dtype, char *error,
+                                  size_t error_size);
 
 // gb_record_wrap returns a transport that records the calls of `inner` in r. A process has only
 // one.
-gb_watch_transport gb_record_wrap(gb_record *r, gb_watch_transport inner, int kind);
+gb_watch_transport gb_record_wrap(gb_record *r, gb_watch_transport inner);
 
 #endif

@@ -8,12 +8,13 @@ import (
 // Kind is a kind of collective.
 type Kind int
 
-// The kinds of collectives.
+// The kinds of collectives, with the numbers that a transport of package pjrt has for them.
 const (
 	AllReduce Kind = iota + 1
 	Broadcast
 	AllGather
 	Barrier
+	ReduceScatter
 )
 
 func (k Kind) String() string {
@@ -26,20 +27,24 @@ func (k Kind) String() string {
 		return "all-gather"
 	case Barrier:
 		return "barrier"
+	case ReduceScatter:
+		return "reduce-scatter"
 	}
 	return "collective"
 }
 
 // The element types of collectives, with XLA's numbers (xla::PrimitiveType).
 const (
-	Bytes   = 6
-	Int32   = 4
-	Int64   = 5
-	Float32 = 11
-	Float64 = 12
+	Bytes    = 6
+	Int32    = 4
+	Int64    = 5
+	Float16  = 10
+	Float32  = 11
+	Float64  = 12
+	BFloat16 = 16
 )
 
-var typeNames = map[int]string{Bytes: "bytes", Int32: "int32", Int64: "int64", Float32: "float32", Float64: "float64"}
+var typeNames = map[int]string{Bytes: "bytes", Int32: "int32", Int64: "int64", Float16: "float16", Float32: "float32", Float64: "float64", BFloat16: "bfloat16"}
 
 // Collective is a collective that a rank has entered. All fields must be equal on all ranks.
 type Collective struct {

@@ -128,7 +128,7 @@ static PJRT_Error *create(PJRT_Client_Create_Args *args) {
   if (error == NULL) error = choose(args, &count, gpu, sizeof gpu);
   if (error == NULL) error = trouble();
   if (error == NULL) error = create_on_cpu(args, count);
-  if (error == NULL) error = register_all_reduce();
+  if (error == NULL) error = register_collectives();
   if (error == NULL && me.size > 1 && !me.mocks) error = find_others(gpu);
   if (error != NULL) return error;
   PJRT_Client_AddressableDevices_Args mine = {.struct_size = PJRT_Client_AddressableDevices_Args_STRUCT_SIZE, .client = args->client};

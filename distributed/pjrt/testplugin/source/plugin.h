@@ -46,11 +46,11 @@ int device_id(int rank);
 void make_devices(PJRT_Device *const *mine, int count, const char *gpu);
 
 // lower_program turns a program for all devices into one for a single device, in memory from
-// malloc. It returns NULL if the program has no all-reduce. *count is the number of all-reduces.
+// malloc. It returns NULL if the program has no collective. *count is the number of collectives.
 char *lower_program(const char *code, size_t size, int *count);
 PJRT_Error *check_groups(const char *code, size_t size);
 
-// register_all_reduce registers the all-reduce with the CPU plugin.
-PJRT_Error *register_all_reduce(void);
+// register_collectives registers the collectives with the CPU plugin.
+PJRT_Error *register_collectives(void);
 
 #endif

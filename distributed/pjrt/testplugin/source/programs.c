@@ -1,5 +1,5 @@
 // Compiles this process's part of a program for the devices of all processes: a program for one
-// device, with the all-reduce as a custom call.
+// device, with each collective as a custom call.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,20 @@
 #include "options.h"
 #include "plugin.h"
 
-static const char op[] = "\"stablehlo.all_reduce\"(";
+// ops are the collectives, by their kinds.
+static const char *const ops[] = {"\"stablehlo.all_reduce\"(", "\"stablehlo.all_gather\"(", "\"stablehlo.reduce_scatter\"("};
+
+// next_op finds the next collective of a program, and its kind.
+static const char *next_op(const char *at, const char *end, int *kind) {
+  const char *first = NULL;
+  for (int i = 0; i < (int)(sizeof ops / sizeof *ops); i++) {
+    const char *found = memmem(at, end - at, ops[i], strlen(ops[i]));
+    if (found == NULL || (first != NULL && found > first)) continue;
+    first = found;
+    *kind = i;
+  }
+  return first;
+}
 
 // check_assignment refuses any assignment but one replica on the device of each process.
 static PJRT_Error *check_assignment(const options *o) {
@@ -40,9 +53,10 @@ PJRT_Error *check_groups(const char *code, size_t size) {
     strcat(want, number);
   }
   strcat(want, "]]>");
-  for (const char *at = code; (at = memmem(at, code + size - at, op, strlen(op))) != NULL; at++) {
+  int kind;
+  for (const char *at = code; (at = next_op(at, code + size, &kind)) != NULL; at++) {
     const char *groups = memmem(at, code + size - at, "replica_groups", strlen("replica_groups"));
-    if (groups == NULL || strncmp(groups, want, strlen(want)) != 0) return failed(PJRT_Error_Code_INVALID_ARGUMENT, "an all-reduce lacks %s", want);
+    if (groups == NULL || strncmp(groups, want, strlen(want)) != 0) return failed(PJRT_Error_Code_INVALID_ARGUMENT, "a collective lacks %s", want);
   }
   return NULL;
 }
@@ -53,15 +67,18 @@ typedef struct {
   FILE *stream;
 } output;
 
-// lower_one replaces the all-reduce at `at` by the custom call, and returns its end.
-static const char *lower_one(FILE *out, const char *at, int number) {
-  const char *x = at + strlen(op);
+// lower_one replaces the collective at `at` by the custom call, and returns its end.
+static const char *lower_one(FILE *out, const char *at, int kind) {
+  static const char *const targets[] = {"all_reduce", "all_gather", "reduce_scatter"};
+  const char *x = at + strlen(ops[kind]);
   int x_size = (int)strcspn(x, ")");
   const char *groups = strstr(at, "replica_groups"), *type = strstr(groups, "} : (") + strlen("} : (");
   int type_size = (int)strcspn(type, ")");
-  fprintf(out, "stablehlo.custom_call @testplugin_all_reduce(%.*s, %%testplugin_number) {api_version = 4 : i32, has_side_effect = true, backend_config = {}} : (%.*s, tensor<i64>) -> %.*s",
-          x_size, x, type_size, type, type_size, type);
-  return strchr(type + type_size, '\n');
+  const char *result = strstr(type, ") -> ") + strlen(") -> ");
+  int result_size = (int)strcspn(result, "\n");
+  fprintf(out, "stablehlo.custom_call @testplugin_%s(%.*s, %%testplugin_number) {api_version = 4 : i32, has_side_effect = true, backend_config = {}} : (%.*s, tensor<i64>) -> %.*s",
+          targets[kind], x_size, x, type_size, type, result_size, result);
+  return result + result_size;
 }
 
 char *lower_program(const char *code, size_t size, int *count) {
@@ -69,12 +86,13 @@ char *lower_program(const char *code, size_t size, int *count) {
   char *whole = strndup(code, size);
   output o = {0};
   o.stream = open_memstream(&o.text, &o.size);
-  const char *at = whole, *found;
-  while ((found = strstr(at, op)) != NULL) {
+  const char *at = whole, *found, *end = whole + strlen(whole);
+  int kind;
+  while ((found = next_op(at, end, &kind)) != NULL) {
     const char *line = found;  // The constant goes on a line before this one.
     while (line > at && line[-1] != '\n') line--;
     fprintf(o.stream, "%.*s    %%testplugin_number = stablehlo.constant dense<%d> : tensor<i64>\n%.*s", (int)(line - at), at, *count, (int)(found - line), line);
-    at = lower_one(o.stream, found, *count);
+    at = lower_one(o.stream, found, kind);
     ++*count;
   }
   fputs(at, o.stream);

@@ -1,6 +1,6 @@
-// The all-reduce between the processes. Like NCCL's cliques, each all-reduce of a program has its
-// own connections: process 0 listens, publishes its address in the key-value store, and adds up
-// what the others send.
+// The collectives between the processes. Like NCCL's cliques, each collective of a program has its
+// own connections: process 0 listens, publishes its address in the key-value store, and puts
+// together what the others send.
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -130,11 +130,54 @@ static void add(void *into, const void *from, int64_t count, int dtype) {
   }
 }
 
-static void reduce(clique *c, void *data, int64_t count, int dtype) {
-  size_t size = (size_t)count * (dtype == GB_FFI_F64 || dtype == GB_FFI_S64 ? 8 : 4);
+static size_t size_of(int dtype) {
+  switch (dtype) {
+    case GB_FFI_F64:
+    case GB_FFI_S64: return 8;
+    case GB_FFI_F16:
+    case GB_FFI_BF16: return 2;
+  }
+  return 4;
+}
+
+// exchange sends what this process gives to process 0, and receives its result from there.
+static void exchange(clique *c, void *in, size_t in_size, void *out, size_t out_size) {
+  transfer(c->sockets[0], in, in_size, send_some);
+  transfer(c->sockets[0], out, out_size, receive_some);
+}
+
+static void gather(clique *c, void *in, void *out, size_t size) {
   if (me.rank != 0) {
-    transfer(c->sockets[0], data, size, send_some);
-    transfer(c->sockets[0], data, size, receive_some);
+    exchange(c, in, size, out, size * me.size);
+    return;
+  }
+  memcpy(out, in, size);
+  for (int rank = 1; rank < me.size; rank++) transfer(c->sockets[rank], (char *)out + size * rank, size, receive_some);
+  for (int rank = 1; rank < me.size; rank++) transfer(c->sockets[rank], out, size * me.size, send_some);
+}
+
+static void scatter(clique *c, void *in, void *out, int64_t count, int dtype) {
+  size_t size = (size_t)count * size_of(dtype), whole = size * me.size;
+  if (me.rank != 0) {
+    exchange(c, in, whole, out, size);
+    return;
+  }
+  char *sum = malloc(whole), *theirs = malloc(whole);
+  memcpy(sum, in, whole);
+  for (int rank = 1; rank < me.size; rank++) {
+    transfer(c->sockets[rank], theirs, whole, receive_some);
+    add(sum, theirs, count * me.size, dtype);
+  }
+  memcpy(out, sum, size);
+  for (int rank = 1; rank < me.size; rank++) transfer(c->sockets[rank], sum + size * rank, size, send_some);
+  free(theirs);
+  free(sum);
+}
+
+static void reduce(clique *c, void *data, int64_t count, int dtype) {
+  size_t size = (size_t)count * size_of(dtype);
+  if (me.rank != 0) {
+    exchange(c, data, size, data, size);
     return;
   }
   void *theirs = malloc(size);
@@ -146,9 +189,11 @@ static void reduce(clique *c, void *data, int64_t count, int dtype) {
   for (int rank = 1; rank < me.size; rank++) transfer(c->sockets[rank], data, size, send_some);
 }
 
-static PJRT_Error *all_reduce(int64_t number, void *data, int64_t count, int dtype) {
+enum { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER };
+
+// collect runs a collective: in an all-gather and a reduce-scatter, `count` is that of one process.
+static PJRT_Error *collect(int kind, int64_t number, void *in, void *out, int64_t count, int dtype) {
   pthread_once(&once, make_locks);
-  if (me.size == 1 || me.mocks) return NULL;
   clique *c = &cliques[number];
   PJRT_Error *error = NULL;
   pthread_mutex_lock(&c->lock);
@@ -158,29 +203,48 @@ static PJRT_Error *all_reduce(int64_t number, void *data, int64_t count, int dty
     c->sockets = calloc(me.size, sizeof *c->sockets);
     error = me.rank == 0 ? host(c, key) : join(c, key);
   }
-  if (error == NULL) reduce(c, data, count, dtype);
+  if (error == NULL && kind == ALL_REDUCE) reduce(c, out, count, dtype);
+  if (error == NULL && kind == ALL_GATHER) gather(c, in, out, (size_t)count * size_of(dtype));
+  if (error == NULL && kind == REDUCE_SCATTER) scatter(c, in, out, count, dtype);
   pthread_mutex_unlock(&c->lock);
   return error;
 }
 
-// handle takes the value to sum, and the number of the all-reduce in its program.
-static gb_ffi_error *handle(gb_ffi_call_frame *frame) {
-  if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
-  gb_ffi_buffer *x = frame->args.values[0], *number = frame->args.values[1], *sum = frame->rets.values[0];
+static int64_t count_of(const gb_ffi_buffer *b) {
   int64_t count = 1;
-  for (int64_t i = 0; i < x->rank; i++) count *= x->dims[i];
-  memcpy(sum->data, x->data, (size_t)count * (x->dtype == GB_FFI_F64 || x->dtype == GB_FFI_S64 ? 8 : 4));
-  PJRT_Error *error = all_reduce(*(int64_t *)number->data, sum->data, count, x->dtype);
+  for (int64_t i = 0; i < b->rank; i++) count *= b->dims[i];
+  return count;
+}
+
+// handle takes this process's value, and the number of the collective in its program.
+static gb_ffi_error *handle(gb_ffi_call_frame *frame, int kind) {
+  if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
+  gb_ffi_buffer *x = frame->args.values[0], *number = frame->args.values[1], *y = frame->rets.values[0];
+  int64_t given = count_of(x), got = count_of(y);
+  if (kind == ALL_REDUCE || me.size == 1 || me.mocks) memcpy(y->data, x->data, (size_t)(given < got ? given : got) * size_of(x->dtype));
+  if (me.size == 1 || me.mocks) return NULL;
+  PJRT_Error *error = collect(kind, *(int64_t *)number->data, x->data, y->data, given < got ? given : got, x->dtype);
   if (error == NULL) return NULL;
   drop(error);
   return gb_frame_fail(frame, GB_FFI_INTERNAL, "testplugin: the key-value store failed");
 }
 
-PJRT_Error *register_all_reduce(void) {
-  static const char target[] = "testplugin_all_reduce", platform[] = "Host";
+static gb_ffi_error *all_reduce(gb_ffi_call_frame *frame) { return handle(frame, ALL_REDUCE); }
+static gb_ffi_error *all_gather(gb_ffi_call_frame *frame) { return handle(frame, ALL_GATHER); }
+static gb_ffi_error *reduce_scatter(gb_ffi_call_frame *frame) { return handle(frame, REDUCE_SCATTER); }
+
+static PJRT_Error *register_one(gb_pjrt_ffi_extension *ffi, const char *target, void *handler) {
+  static const char platform[] = "Host";
+  gb_pjrt_register_handler_args args = {.struct_size = sizeof args, .target_name = target, .target_name_size = strlen(target), .handler = handler, .platform_name = platform, .platform_name_size = strlen(platform)};
+  return (PJRT_Error *)ffi->register_handler(&args);
+}
+
+PJRT_Error *register_collectives(void) {
   PJRT_Extension_Base *e = cpu->extension_start;
   while (e != NULL && e->type != PJRT_Extension_Type_FFI) e = e->next;
   if (e == NULL) return failed(PJRT_Error_Code_UNIMPLEMENTED, "the CPU plugin has no FFI");
-  gb_pjrt_register_handler_args args = {.struct_size = sizeof args, .target_name = target, .target_name_size = strlen(target), .handler = (void *)handle, .platform_name = platform, .platform_name_size = strlen(platform)};
-  return (PJRT_Error *)((gb_pjrt_ffi_extension *)e)->register_handler(&args);
+  gb_pjrt_ffi_extension *ffi = (gb_pjrt_ffi_extension *)e;
+  PJRT_Error *error = register_one(ffi, "testplugin_all_reduce", (void *)all_reduce);
+  if (error == NULL) error = register_one(ffi, "testplugin_all_gather", (void *)all_gather);
+  return error != NULL ? error : register_one(ffi, "testplugin_reduce_scatter", (void *)reduce_scatter);
 }

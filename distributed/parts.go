@@ -1,0 +1,246 @@
+package distributed
+
+import (
+	"fmt"
+	"path"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/distributed/pjrt"
+)
+
+// The graph-building functions in this file divide the update of the weights among the ranks, so
+// that each keeps only its part of the optimizer's state: stage 1 of ZeRO (Rajbhandari et al.,
+// ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, 2020,
+// https://arxiv.org/abs/1910.02054). A part is a vector: the elements of a variable are cut in the
+// order of its memory into parts of the same length, one for each rank. Zeros fill up the last.
+
+// PartLength returns the length of a rank's part of a variable with that many elements.
+func (w *World) PartLength(size int) int { return (size + w.Size() - 1) / w.Size() }
+
+// ScatterGradients is like AverageGradients, but returns only this rank's part of each mean, as a
+// vector of PartLength elements. It uses a reduce-scatter instead of an all-reduce for each bucket.
+func (w *World) ScatterGradients(store *model.Store, gradients []*graph.Node) []*graph.Node {
+	w.shareForStep(store)
+	parts := w.scatter(gradients)
+	buffers := changedBuffers(store, gradients)
+	nodes := make([]*graph.Node, len(buffers))
+	for i, v := range buffers {
+		nodes[i] = v.NodeValue(gradients[0])
+	}
+	for i, averaged := range average(nodes) {
+		buffers[i].SetNodeValue(averaged)
+	}
+	return parts
+}
+
+// partBytes returns how large a bucket may be, of whole values. Even where a collective stops the
+// program, it is limited: the memory of one bucket serves the next, and dividing the update is to
+// save memory.
+func partBytes() int { return min(bucketBytes(), overlappedBytes) }
+
+// scatter returns this rank's parts of the means over the ranks.
+func (w *World) scatter(nodes []*graph.Node) []*graph.Node {
+	parts := make([]*graph.Node, len(nodes))
+	for _, group := range buckets(nodes, partBytes()) {
+		rows := make([]*graph.Node, len(group)) // A row is a rank's.
+		for i, index := range group {
+			rows[i] = graph.Reshape(w.padded(nodes[index]), w.Size(), -1)
+		}
+		mean := pjrt.ReduceScatterMean(graph.Concatenate(rows, 1))
+		offset := 0
+		for i, index := range group {
+			length := rows[i].Shape().Dimensions[1]
+			parts[index] = graph.Reshape(graph.Slice(mean, graph.AxisElem(0), graph.AxisRange(offset, offset+length)), length)
+			offset += length
+		}
+	}
+	return parts
+}
+
+// padded returns the elements of x as a vector, with zeros up to the end of the last part.
+func (w *World) padded(x *graph.Node) *graph.Node {
+	size := x.Shape().Size()
+	flat := graph.Reshape(x, size)
+	missing := w.PartLength(size)*w.Size() - size
+	if missing == 0 {
+		return flat
+	}
+	return graph.Concatenate([]*graph.Node{flat, graph.Zeros(x.Graph(), shapes.Make(x.DType(), missing))}, 0)
+}
+
+// PartsOf returns this rank's part of each node, all of which must be the same on all ranks.
+func (w *World) PartsOf(store *model.Store, nodes []*graph.Node) []*graph.Node {
+	if len(nodes) == 0 {
+		return nil
+	}
+	parts, rank := make([]*graph.Node, len(nodes)), w.rankIn(store, nodes[0].Graph())
+	for i, x := range nodes {
+		length := w.PartLength(x.Shape().Size())
+		begin := graph.MulScalar(rank, length)
+		parts[i] = graph.DynamicSlice(w.padded(x), []*graph.Node{begin}, []int{length})
+	}
+	return parts
+}
+
+// rankPath is the path of a variable with this rank's number. It is where GoMLX accumulates
+// gradients, because checkpoints need not have those variables, and each rank has its own.
+var rankPath = path.Join("/", train.AccumulatedGradientsScope, "#rank")
+
+// rankIn returns this rank's number in a graph. It is not a constant, because all ranks must
+// compile the same program.
+func (w *World) rankIn(store *model.Store, g *graph.Graph) *graph.Node {
+	v := store.VariableWithValue(rankPath, int32(w.Rank())).SetTrainable(false)
+	if err := v.SetValue(tensors.FromScalar(int32(w.Rank()))); err != nil { // A checkpoint may have another rank's.
+		panic(err)
+	}
+	return v.NodeValue(g)
+}
+
+// UpdateParts lets update change this rank's parts of the variables, and then gives all ranks the
+// whole new values. While it runs, each variable appears in the store as a vector with this rank's
+// part, under its own name. So an optimizer that is called there, with this rank's parts of the
+// gradients, creates its state for the parts. It must compute each element of a weight from the
+// same element of the gradient and of its state: Adam does.
+//
+// Each rank then has its own values of that state: see KeepOwn.
+func (w *World) UpdateParts(store *model.Store, g *graph.Graph, variables []*model.Variable, update func()) {
+	whole := make([]*graph.Node, len(variables))
+	for i, v := range variables {
+		whole[i] = v.NodeValue(g)
+	}
+	for i, part := range w.PartsOf(store, whole) {
+		variables[i].SetNodeValue(part)
+	}
+	standingIn(store, g, variables, update)
+	parts := make([]*graph.Node, len(variables))
+	for i, v := range variables {
+		parts[i] = v.NodeValue(g)
+	}
+	for i, updated := range w.gatherParts(parts, whole) {
+		variables[i].SetNodeValue(updated)
+	}
+}
+
+// wholeScope is where the variables are while others stand in for them.
+var wholeScope = path.Join("/", optimizer.Scope, "whole")
+
+// standingIn runs update while variables of the shapes of the parts stand in for the variables. In
+// a graph, the path of a variable identifies its value, so the stand-ins have these values.
+func standingIn(store *model.Store, g *graph.Graph, variables []*model.Variable, update func()) {
+	loader := store.Loader()
+	defer store.SetLoader(loader)
+	store.SetLoader(nil) // The stand-ins have no values to load.
+	moved := map[*model.Variable]string{}
+	defer func() {
+		store.SetLoader(nil)
+		for _, v := range variables {
+			if original, ok := moved[v]; ok {
+				mustDo(store.DeleteVariable(original))
+				mustDo(store.MoveVariable(v.Path(), original))
+			}
+		}
+	}()
+	for _, v := range variables {
+		original, part := v.Path(), v.NodeValue(g)
+		mustDo(store.MoveVariable(original, wholeScope+original))
+		moved[v] = original
+		store.VariableWithShape(original, part.Shape(), initializer.Zero)
+	}
+	store.SetLoader(loader)
+	update()
+}
+
+func mustDo(err error) {
+	if err != nil {
+		panic(fmt.Errorf("distributed: exchange a variable for its part: %w", err))
+	}
+}
+
+// gatherParts returns the whole values of which the ranks have the parts, in the shapes of like.
+func (w *World) gatherParts(parts, like []*graph.Node) []*graph.Node {
+	whole := make([]*graph.Node, len(parts))
+	for _, group := range buckets(parts, partBytes()/w.Size()) {
+		row := make([]*graph.Node, len(group))
+		for i, index := range group {
+			row[i] = parts[index]
+		}
+		rows := pjrt.AllGather(graph.InsertAxes(concatenate(row), 0))
+		offset := 0
+		for _, index := range group {
+			shape, length := like[index].Shape(), parts[index].Shape().Size()
+			own := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(offset, offset+length))
+			flat := graph.Slice(graph.Reshape(own, length*w.Size()), graph.AxisRange(0, shape.Size()))
+			whole[index] = graph.Reshape(flat, shape.Dimensions...)
+			offset += length
+		}
+	}
+	return whole
+}
+
+// SumOverRanks is a graph-building function. It returns the sum of x over all ranks, such as that
+// of the squares of their parts, computed inside the program.
+func (w *World) SumOverRanks(x *graph.Node) *graph.Node {
+	if w.Size() == 1 {
+		return x
+	}
+	return pjrt.AllReduceSum(x)
+}
+
+// KeepOwn makes ShareVariables leave the variable as it is on each rank. All ranks must call it for
+// the same variables.
+func (w *World) KeepOwn(v *model.Variable) { w.shared.add(v) }
+
+// CutPart returns this rank's part of a tensor, as a vector.
+func (w *World) CutPart(whole *tensors.Tensor) (*tensors.Tensor, error) {
+	shape, length := whole.Shape(), w.PartLength(whole.Size())
+	part := tensors.FromShape(shapes.Make(shape.DType, length))
+	if whole.Shape().IsZeroSize() {
+		return part, nil
+	}
+	bytes := int(part.Shape().ByteSize())
+	var writeErr error
+	err := whole.ConstBytes(func(from []byte) {
+		writeErr = part.MutableBytes(func(to []byte) {
+			clear(to)
+			begin := min(w.Rank()*bytes, len(from))
+			copy(to, from[begin:min(begin+bytes, len(from))])
+		})
+	})
+	if err == nil {
+		err = writeErr
+	}
+	return part, err
+}
+
+// JoinParts returns the whole tensor of which each rank has a part, in the shape that it had before
+// CutPart. It is collective; only rank 0 gets the tensor, the others nil.
+func (w *World) JoinParts(part *tensors.Tensor, shape shapes.Shape) (*tensors.Tensor, error) {
+	if shape.IsZeroSize() {
+		if w.IsMain() {
+			return tensors.FromShape(shape), nil
+		}
+		return nil, nil
+	}
+	var parts [][]byte
+	var gatherErr error
+	if err := part.ConstBytes(func(own []byte) { parts, gatherErr = w.AllGather(own) }); err != nil {
+		return nil, err
+	}
+	if gatherErr != nil || !w.IsMain() {
+		return nil, gatherErr
+	}
+	whole := tensors.FromShape(shape)
+	err := whole.MutableBytes(func(to []byte) {
+		for _, part := range parts {
+			to = to[copy(to, part):]
+		}
+	})
+	return whole, err
+}

@@ -1,0 +1,176 @@
+package trainer
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/metric"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/checkpoint"
+	"gonbatch/distributed"
+)
+
+// parts is what the strategy "zero1" adds to a training run on several ranks: each rank updates its
+// part of each weight, and has only this part of the optimizer's state. Checkpoints have the whole
+// state, as those of other strategies do.
+type parts struct {
+	world *distributed.World
+	// whole has the shapes that the state of which this rank has a part would have without the
+	// strategy, by path.
+	whole map[string]shapes.Shape
+}
+
+// zero1 is the strategy's name.
+const zero1 = "zero1"
+
+// newParts returns nil if the ranks don't share the update: a single rank has all of it.
+func newParts(w *distributed.World, c Config) *parts {
+	if c.Strategy != zero1 || w.Size() == 1 {
+		return nil
+	}
+	return &parts{world: w, whole: map[string]shapes.Shape{}}
+}
+
+// elementwise are the types of the optimizers that compute each element of a weight from the same
+// element of its gradient and of their state, and whose state has known names. The first is that of
+// Adam, AdamW, Adamax and RMSProp.
+var elementwise = []reflect.Type{reflect.TypeOf(optimizer.Adam().Done()), reflect.TypeOf(optimizer.StochasticGradientDescent().Done()), reflect.TypeFor[SGD]()}
+
+// checkElementwise returns an error if the strategy can't divide an objective's update.
+func checkElementwise(c Config, objectives []Objective) error {
+	for _, o := range objectives {
+		if kind := reflect.TypeOf(o.Optimizer); c.Strategy == zero1 && !slices.Contains(elementwise, kind) {
+			return fmt.Errorf("strategy: %q can't divide the state of the optimizer %s among the ranks: use Adam, AdamW, Adamax, RMSProp or SGD, or strategy \"ddp\"", zero1, kind)
+		}
+	}
+	return nil
+}
+
+// update lets an optimizer change this rank's parts of the variables.
+func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, variables []*model.Variable, apply func()) {
+	if model.GetParamOr(scope, optimizer.ParamClipNaN, false) {
+		panic(fmt.Errorf("trainer: strategy: %q and the hyper-parameter %q: a rank sees only its part of a gradient, and can't drop the whole: turn one of them off", zero1, optimizer.ParamClipNaN))
+	}
+	var others []string
+	for state := range stateOf(store, variables) {
+		if _, mine := p.whole[state.Path()]; !mine {
+			others = append(others, state.Path())
+		}
+	}
+	if len(others) > 0 {
+		panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", zero1, slices.Min(others)))
+	}
+	p.world.UpdateParts(store, g, variables, apply)
+	for state, weight := range stateOf(store, variables) {
+		shape := weight.Shape().Clone()
+		shape.DType = state.DType()
+		p.whole[state.Path()] = shape
+		p.world.KeepOwn(state)
+	}
+}
+
+// stateOf lists an optimizer's variables for these weights, with the weights.
+func stateOf(store *model.Store, of []*model.Variable) map[*model.Variable]*model.Variable {
+	weights := map[string]*model.Variable{}
+	for v := range store.IterVariables() {
+		if _, isState := withoutSuffix(v.Path()); v.Trainable || !isState {
+			weights[v.Path()] = v
+		}
+	}
+	all := map[*model.Variable]*model.Variable{}
+	for v := range store.IterVariables() {
+		if weight, ok := weightOf(v.Path(), weights); ok && slices.Contains(of, weights[weight]) {
+			all[v] = weights[weight]
+		}
+	}
+	return all
+}
+
+// withoutSuffix removes the suffix with which an optimizer names what it keeps for a weight.
+func withoutSuffix(state string) (path string, ok bool) {
+	for _, suffix := range []string{"_1st_moment", "_2nd_moment", "_momentum"} {
+		if path, ok := strings.CutSuffix(state, suffix); ok {
+			return path, true
+		}
+	}
+	return state, false
+}
+
+// weightOf returns the path of the weight to which a variable of an optimizer belongs. The variable
+// has the path of the weight in a scope of the optimizer, with a suffix:
+// "/AdamOptimizer/dense/weights_1st_moment".
+func weightOf[T any](state string, weights map[string]T) (weight string, ok bool) {
+	_, isWeight := weights[state]
+	path, isState := withoutSuffix(state)
+	if isWeight || !isState || hasOtherState(state) {
+		return "", false
+	}
+	for candidate := range weights {
+		if len(candidate) < len(path) && len(candidate) > len(weight) && strings.HasSuffix(path, candidate) {
+			weight = candidate
+		}
+	}
+	return weight, weight != ""
+}
+
+// hasOtherState reports whether a variable is in a scope with the names of weights that isn't an
+// optimizer's.
+func hasOtherState(variable string) bool {
+	return under(variable, averageScope) || under(variable, path.Join("/", train.AccumulatedGradientsScope)) || under(variable, path.Join("/", metric.Scope))
+}
+
+// cut replaces the optimizer's state in a checkpoint by this rank's parts of it.
+func (p *parts) cut(s *checkpoint.Snapshot) error {
+	if p == nil {
+		return nil
+	}
+	for name, value := range s.Tensors {
+		weight, ok := weightOf(name, s.Weights)
+		if !ok || !slices.Equal(s.Tensors[weight].Shape().Dimensions, value.Shape().Dimensions) {
+			continue
+		}
+		part, err := p.world.CutPart(value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		p.whole[name] = value.Shape()
+		s.Tensors[name] = part
+	}
+	return nil
+}
+
+// join returns the whole state of which the ranks have parts, on rank 0. It is collective.
+func (p *parts) join(store *model.Store) (map[string]*tensors.Tensor, error) {
+	if p == nil {
+		return nil, nil
+	}
+	have := map[string]*model.Variable{}
+	for v := range store.IterVariables() {
+		have[v.Path()] = v
+	}
+	all := map[string]*tensors.Tensor{}
+	for _, name := range slices.Sorted(maps.Keys(p.whole)) {
+		v := have[name]
+		if v == nil || !v.HasValue() {
+			return nil, fmt.Errorf("%s: this rank's part of it is missing", name)
+		}
+		value, err := v.Value()
+		if err == nil {
+			all[name], err = p.world.JoinParts(value, p.whole[name])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return all, nil
+}

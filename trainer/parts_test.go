@@ -1,0 +1,434 @@
+package trainer_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/checkpoint"
+	"gonbatch/distributed/memory"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/models/cnn"
+	"gonbatch/trainer"
+)
+
+// strategy is the variable that selects the strategy in the ranks of a test.
+const strategy = "STRATEGY"
+
+// oddNet has weights whose sizes no number of ranks divides, a scalar, and batch normalization.
+func oddNet(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+	x = graph.Tanh(layers.Dense(scope.In("body"), x, true, 7))
+	x = cnn.BatchNorm(scope.In("norm"), x).Done()
+	scale := scope.In("gain").WithInitializer(initializer.One).VariableWithShape("factor", shapes.Make(x.DType()))
+	x = graph.Mul(x, scale.NodeValue(x))
+	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
+}
+
+func oddTask(o optimizer.Interface) trainer.Task {
+	return trainer.Supervised(oddNet, loss.SparseCategoricalCrossEntropyLogits, o)
+}
+
+// twoOddTasks trains two networks with two optimizers.
+func twoOddTasks() trainer.Task {
+	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
+		one := func(name string) *graph.Node {
+			return graph.ReduceAllMean(loss.SparseCategoricalCrossEntropyLogits(labels, []*graph.Node{oddNet(scope.In("%s", name), inputs[0])}))
+		}
+		return []*graph.Node{one("a"), one("b")}
+	}
+	return trainer.Adversarial(step, trainer.Objective{Name: "a", Scope: "/a", Optimizer: optimizer.Adam().Scope("AdamA").LearningRate(0.01).Done()},
+		trainer.Objective{Name: "b", Scope: "/b", Optimizer: trainer.SGD{LearningRate: 0.05, Momentum: 0.9}})
+}
+
+// dividedCase is a training run that must not depend on the strategy.
+type dividedCase struct {
+	name    string
+	task    trainer.Task
+	config  trainer.Config
+	options []trainer.Option
+	limit   float64 // Of the relative distance; 0 for the usual one.
+}
+
+func dividedCases() []dividedCase {
+	adam := func() trainer.Task { return oddTask(optimizer.Adam().LearningRate(0.01).Done()) }
+	sgd := trainer.SGD{LearningRate: 0.05, Momentum: 0.9, WeightDecay: 0.01, Dampening: 0.2}
+	return []dividedCase{
+		{name: "adam", task: adam()},
+		{name: "adamw", task: oddTask(optimizer.Adam().LearningRate(0.01).WeightDecay(0.1).Done())},
+		{name: "adamax", task: oddTask(optimizer.Adam().LearningRate(0.01).Adamax().Done())},
+		{name: "rmsprop", task: oddTask(optimizer.RMSProp().LearningRate(0.01).Done())},
+		{name: "momentum", task: oddTask(sgd)},
+		{name: "nesterov", task: oddTask(trainer.SGD{LearningRate: 0.05, Momentum: 0.9, Nesterov: true})},
+		{name: "sgd", task: oddTask(optimizer.StochasticGradientDescent().WithLearningRate(0.1).Done())},
+		{name: "clipping", task: adam(), config: trainer.Config{GradientClipNorm: 0.05}},
+		{name: "clipped sgd", task: oddTask(plainSGD(1)), config: trainer.Config{GradientClipNorm: 0.05}},
+		{name: "accumulation", task: adam(), config: trainer.Config{AccumulateGradBatches: 3, GradientClipNorm: 1}},
+		{name: "averages", task: adam(), config: trainer.Config{EMADecay: 0.9}},
+		{name: "frozen", task: adam(), options: []trainer.Option{trainer.Freeze("/body")}},
+		{name: "rates", task: adam(), options: []trainer.Option{trainer.ScaleRate("/body", 0.1)}},
+		{name: "schedule", task: adam(), config: trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "cosine", WarmupSteps: 2}}},
+		{name: "histograms", task: adam(), config: trainer.Config{LogHistogramsEvery: 2, GradientClipNorm: 0.05}},
+		{name: "changed gradients", task: adam(), config: trainer.Config{GradientClipNorm: 0.05}, options: []trainer.Option{trainer.WithGradients(byNorm)}},
+		{name: "two objectives", task: twoOddTasks(), config: trainer.Config{GradientClipNorm: 0.5}},
+		{name: "double precision", task: adam(), config: trainer.Config{Precision: "64-true"}, limit: 1e-9},
+		{name: "half precision", task: adam(), config: trainer.Config{Precision: "bf16-true"}, limit: 0.05},
+	}
+}
+
+// byNorm divides each gradient by its own norm.
+func byNorm(_ []*model.Variable, gradients []*graph.Node) []*graph.Node {
+	for i, gradient := range gradients {
+		gradients[i] = graph.Div(gradient, graph.AddScalar(graph.Sqrt(graph.ReduceAllSum(graph.Square(gradient))), 1e-6))
+	}
+	return gradients
+}
+
+// fit trains a case and returns its weights, or their averages.
+func (d dividedCase) fit(t *testing.T, strategy string) []float64 {
+	t.Helper()
+	c := d.config
+	c.Strategy, c.Seed, c.BatchSize, c.MaxSteps, c.MaxEpochs = strategy, 5, 24, 9, 5
+	c.Loggers = []string{"none"}
+	c.Checkpoint.Off = true
+	tr, _ := newTrainer(t, c, d.task, d.options...)
+	if err := tr.Fit(t.Context(), ranktest.Blobs(24*12), nil); err != nil {
+		t.Fatalf("%s: %v", d.name, err)
+	}
+	if c.EMADecay > 0 {
+		if err := tr.LoadAverage(); err != nil {
+			t.Fatalf("%s: %v", d.name, err)
+		}
+	}
+	return trainedFloats(t, tr, "/")
+}
+
+// TestZero1: the strategy changes nothing but rounding, with any optimizer, on any number of ranks.
+func TestZero1(t *testing.T) {
+	if ranktest.InRank() {
+		all := map[string][]float64{}
+		for _, d := range dividedCases() {
+			all[d.name] = d.fit(t, os.Getenv(strategy))
+		}
+		if world(t).IsMain() {
+			writeGob(t, os.Getenv("OUTCOME"), all)
+		}
+		return
+	}
+	fit := func(t *testing.T, launcher ranktest.Launcher, ranks int, with string) map[string][]float64 {
+		outcome := tempFile(t, "outcome")
+		out, err := ranktest.Start(t, launcher, ranks, []string{"GONBATCH_DEVICES=1", "OUTCOME=" + outcome, strategy + "=" + with})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		var all map[string][]float64
+		readGob(t, outcome, &all)
+		return all
+	}
+	want := fit(t, ranktest.OpenMPI, 1, "single")
+	tests := []struct {
+		name     string
+		launcher ranktest.Launcher
+		ranks    int
+	}{
+		{"1 rank", ranktest.OpenMPI, 1}, {"2 over MPI", ranktest.OpenMPI, 2}, {"3 over MPI", ranktest.MPICH, 3}, {"4 over MPI", ranktest.OpenMPI, 4},
+		{"2 over TCP", ranktest.Torchrun, 2}, {"3 over TCP", ranktest.Torchrun, 3}, {"4 over TCP", ranktest.Torchrun, 4},
+		{"2 on GPUs", ranktest.Torchrun.OnGPUs(t, 2), 2},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := fit(t, test.launcher, test.ranks, "zero1")
+			for _, d := range dividedCases() {
+				limit := max(d.limit, 2e-4)
+				if d.limit > 0 {
+					limit = d.limit
+				}
+				length := distance(want[d.name], make([]float64, len(want[d.name])))
+				if off := distance(got[d.name], want[d.name]) / length; !(off < limit) || len(got[d.name]) != len(want[d.name]) {
+					t.Errorf("%s: %d weights differ by %g of their norm from those of one rank", d.name, len(got[d.name]), off)
+				}
+			}
+		})
+	}
+}
+
+// stateBytes returns the bytes of the values of the optimizer's state on this rank.
+func stateBytes(t *testing.T, store *model.Store) (bytes int64) {
+	t.Helper()
+	for v := range store.IterVariables() {
+		if strings.HasPrefix(v.Path(), "/"+optimizer.AdamDefaultScope+"/") {
+			bytes += v.MustValue().Shape().ByteSize()
+		}
+	}
+	return bytes
+}
+
+// TestZero1Memory: each rank has its part of the optimizer's state, and no more.
+func TestZero1Memory(t *testing.T) {
+	if !ranktest.InRank() {
+		for _, ranks := range []int{1, 2, 4} {
+			out, err := ranktest.Start(t, ranktest.Torchrun, ranks, []string{"GONBATCH_DEVICES=1"})
+			if err != nil {
+				t.Errorf("%d ranks: %v\n%s", ranks, err, out)
+			}
+			for _, line := range strings.Split(out, "\n") {
+				if strings.Contains(line, "bytes of state") {
+					t.Log(strings.TrimSpace(line))
+				}
+			}
+		}
+		return
+	}
+	bytes := func(strategy string) int64 {
+		tr, _ := newTrainer(t, trainer.Config{Strategy: strategy, MaxSteps: 2, BatchSize: 12, Loggers: []string{"none"}}, blobTask(plainNet))
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+			t.Fatal(err)
+		}
+		return stateBytes(t, tr.Store())
+	}
+	whole, part, ranks := bytes("auto"), bytes("zero1"), int64(world(t).Size())
+	fmt.Printf("rank %d of %d: %d bytes of state, %d with zero1\n", world(t).Rank(), ranks, whole, part)
+	if most := whole/ranks + 8*8; whole < 1000 || part > most {
+		t.Errorf("rank %d of %d has %d bytes of state, %d with zero1, want at most %d", world(t).Rank(), ranks, whole, part, most)
+	}
+}
+
+// deepNet has 7 million weights.
+func deepNet(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+	for i := range 4 {
+		x = graph.Tanh(layers.Dense(scope.In("hidden%d", i), x, true, 1536))
+	}
+	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
+}
+
+// TestZero1Peak: not only the state takes less memory, but the whole step.
+func TestZero1Peak(t *testing.T) {
+	if ranktest.InRank() {
+		c := trainer.Config{Strategy: os.Getenv(strategy), MaxSteps: 4, BatchSize: 16, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
+		var peak, state int64
+		look := trainer.Callback{Name: "look", BatchEnd: func(e *trainer.Event) error {
+			peak, state = memory.Peak(), stateBytes(t, e.Trainer.Store()) // Of the last step, without compiling.
+			return nil
+		}}
+		tr, _ := newTrainer(t, c, trainer.Supervised(deepNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Done()), trainer.WithCallbacks(look))
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+			t.Fatal(err)
+		}
+		if world(t).IsMain() {
+			writeGob(t, os.Getenv("OUTCOME"), []int64{peak, state})
+		}
+		return
+	}
+	measure := func(with string) (peak, state int64) {
+		outcome := tempFile(t, "outcome")
+		env := []string{"GONBATCH_DEVICES=1", "OUTCOME=" + outcome, strategy + "=" + with, "XLA_FLAGS=--xla_dump_to=" + t.TempDir()} // Not those for quick compilation.
+		if out, err := ranktest.Start(t, ranktest.Torchrun, 2, env); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		var got []int64
+		readGob(t, outcome, &got)
+		return got[0], got[1]
+	}
+	whole, wholeState := measure("ddp")
+	part, partState := measure("zero1")
+	t.Logf("2 ranks: the peak is %d MiB with ddp, %d MiB with zero1; the state %d and %d MiB", whole>>20, part>>20, wholeState>>20, partState>>20)
+	if saved := wholeState - partState; wholeState < 50<<20 || partState > wholeState/2+1000 || part > whole-saved/2 {
+		t.Errorf("the peak is %d bytes with ddp, %d with zero1; the state %d and %d", whole, part, wholeState, partState)
+	}
+}
+
+// zero1StepBody is one start of TestZero1Resumes.
+func zero1StepBody(t *testing.T) {
+	kill, err := strconv.ParseInt(os.Getenv("KILL"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := trainer.Config{
+		Strategy: os.Getenv(strategy), MaxSteps: 40, MaxEpochs: 10, BatchSize: 12, Seed: 3, Loggers: []string{"none"}, EMADecay: 0.9, AccumulateGradBatches: 2,
+		Checkpoint: trainer.CheckpointConfig{EverySteps: 5, Dir: os.Getenv("CHECKPOINTS")},
+	}
+	var options []trainer.Option
+	if kill > 0 {
+		options = append(options, killAt(kill))
+	}
+	tr, out := newTrainer(t, c, oddTask(optimizer.Adam().LearningRate(0.01).Done()), options...)
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); kill > 0 && err == nil || kill == 0 && err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.WaitForCheckpoints(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Print(out.String())
+}
+
+// TestZero1Resumes: a checkpoint has the whole state, so any other number of ranks and any other
+// strategy resumes it. It ends with the same checkpoint.
+func TestZero1Resumes(t *testing.T) {
+	if ranktest.InRank() {
+		zero1StepBody(t)
+		return
+	}
+	start := func(t *testing.T, folder string, launcher ranktest.Launcher, ranks int, with string, from, kill int) {
+		t.Helper()
+		out, err := ranktest.Start(t, launcher, ranks, []string{"GONBATCH_DEVICES=1", "CHECKPOINTS=" + folder, strategy + "=" + with, fmt.Sprintf("KILL=%d", kill)})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if said := fmt.Sprintf("resumes after step %d,", from); from > 0 && !strings.Contains(out, said) {
+			t.Errorf("no %q:\n%s", said, out)
+		}
+	}
+	alone, folder := t.TempDir(), t.TempDir()
+	start(t, alone, ranktest.OpenMPI, 1, "single", 0, 0)
+	start(t, folder, ranktest.OpenMPI, 3, "zero1", 0, 7) // The newest checkpoint is that of step 5.
+	start(t, folder, ranktest.Torchrun, 2, "zero1", 5, 17)
+	start(t, folder, ranktest.MPICH, 2, "ddp", 15, 21)
+	start(t, folder, ranktest.OpenMPI, 4, "zero1", 20, 28)
+	start(t, folder, ranktest.OpenMPI, 1, "zero1", 25, 33)
+	start(t, folder, ranktest.Torchrun.OnGPUs(t, 2), 2, "zero1", 30, 0)
+	compareCheckpoints(t, newestCheckpoint(t, folder), newestCheckpoint(t, alone))
+}
+
+func newestCheckpoint(t *testing.T, folder string) *checkpoint.Snapshot {
+	t.Helper()
+	all, err := checkpoint.List(folder)
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d checkpoints, %v", len(all), err)
+	}
+	s, err := checkpoint.Read(all[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// compareCheckpoints checks that checkpoints have the same tensors, nearly.
+func compareCheckpoints(t *testing.T, got, want *checkpoint.Snapshot) {
+	t.Helper()
+	moments := 0
+	for _, name := range slices.Sorted(maps.Keys(want.Tensors)) {
+		if strings.HasPrefix(name, "/metrics/") {
+			continue
+		}
+		value, its := want.Tensors[name], got.Tensors[name]
+		if its == nil || !its.Shape().Equal(value.Shape()) || got.Weights[name] != want.Weights[name] {
+			t.Errorf("%s is %v, want %s", name, its, value.Shape())
+			continue
+		}
+		if strings.Contains(name, "_moment") {
+			moments++
+		}
+		if value.DType() != dtypes.Float32 {
+			continue
+		}
+		a, b := tensors.MustCopyFlatData[float32](its), tensors.MustCopyFlatData[float32](value)
+		for i := range b {
+			if off := math.Abs(float64(a[i] - b[i])); !(off <= 1e-3*math.Abs(float64(b[i]))+1e-4) {
+				t.Errorf("%s: element %d is %g, want %g", name, i, a[i], b[i])
+				break
+			}
+		}
+	}
+	if got.Step != 40 || want.Step != 40 || moments < 10 {
+		t.Errorf("steps %d and %d, %d moments", got.Step, want.Step, moments)
+	}
+}
+
+func TestWeightOf(t *testing.T) {
+	weights := map[string]bool{"/w": true, "/a/w": true, "/a/w_1": true, "/b/a/w": true, "/a/w_1st": true, "/a/x_momentum": true}
+	tests := map[string]string{
+		"/AdamOptimizer/a/w_1st_moment":                  "/a/w",
+		"/AdamOptimizer/a/w_1_1st_moment":                "/a/w_1",
+		"/AdamOptimizer/b/a/w_2nd_moment":                "/b/a/w",
+		"/AdamOptimizer/a/w_1st_1st_moment":              "/a/w_1st",
+		"/AdamOptimizer/w_1st_moment":                    "/w",
+		"/optimizers/sgd/a/w_momentum":                   "/a/w",
+		"/optimizers/sgd/a/#updates":                     "",
+		"/optimizers/sgd/a/x_momentum_momentum":          "/a/x_momentum",
+		"/a/x_momentum":                                  "",
+		"/optimizers/average/a/x_momentum":               "",
+		"/optimizers/average/a/w_1":                      "",
+		"/AdamOptimizer/step":                            "",
+		"/AdamOptimizer/a/w":                             "",
+		"/AdamOptimizer/a/w_more/x":                      "",
+		"/a/w_1":                                         "",
+		"/a/w":                                           "",
+		"/global_step":                                   "",
+		"/optimizers/learning_rate":                      "",
+		"/" + train.AccumulatedGradientsScope + "/a/w_1": "",
+		"/AdamOptimizer/c/w_1st_moment":                  "/w",
+		"/generator/AdamOptimizer/a/w_1st_moment":        "/a/w",
+	}
+	for state, weight := range tests {
+		if got, ok := trainer.WeightOf(state, weights); ok != (weight != "") || got != weight {
+			t.Errorf("%s: %v, %q, want %q", state, ok, got, weight)
+		}
+	}
+}
+
+// momentumless is an optimizer that the strategy does not know.
+type momentumless struct{ trainer.SGD }
+
+// TestZero1Refuses: what can't be divided is refused, with the option and the fix.
+func TestZero1Refuses(t *testing.T) {
+	if ranktest.InRank() {
+		zero1Refusals(t)
+		return
+	}
+	for _, ranks := range []struct {
+		number int
+		env    string
+	}{{2, "GONBATCH_DEVICES=1"}, {1, "GONBATCH_DEVICES=2"}} {
+		if out, err := ranktest.Start(t, ranktest.Torchrun, ranks.number, []string{ranks.env}); err != nil {
+			t.Errorf("%d ranks, %s: %v\n%s", ranks.number, ranks.env, err, out)
+		}
+	}
+}
+
+func zero1Refusals(t *testing.T) {
+	c := trainer.Config{Strategy: "zero1", MaxSteps: 2, BatchSize: 12, Loggers: []string{"none"}}
+	fit := func(task trainer.Task, options ...trainer.Option) error {
+		trainer.NewProcess()
+		tr, err := trainer.New(world(t), c, task, options...)
+		if err != nil {
+			return err
+		}
+		return tr.Fit(t.Context(), ranktest.Blobs(145), nil)
+	}
+	refused := func(err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if world(t).Devices() > 1 {
+		refused(fit(blobTask(plainNet)), `strategy: "zero1", but this is`)
+		return
+	}
+	refused(fit(oddTask(momentumless{trainer.SGD{LearningRate: 1}})), `strategy: "zero1" can't divide the state of the optimizer trainer_test.momentumless among the ranks: use Adam`)
+	dropping := model.NewStore()
+	dropping.SetParam("/"+optimizer.ParamClipNaN, true)
+	refused(fit(blobTask(plainNet), trainer.WithStore(dropping)), `strategy: "zero1" and the hyper-parameter "clip_nan"`)
+	used := model.NewStore()
+	if err := fit(blobTask(plainNet), trainer.WithStore(used)); err != nil {
+		t.Error(err)
+	}
+	refused(fit(blobTask(plainNet), trainer.WithStore(used)), `the store already has /AdamOptimizer/hidden/dense/`)
+}
