@@ -14,6 +14,8 @@ type convolution struct {
 // node computes the convolution with the fastest algorithm for its sizes.
 func (c convolution) node() *graph.Node {
 	switch {
+	case c.rows()%2 == 0 || c.columns()%2 == 0:
+		return c.even()
 	case !fast(c.x):
 		return c.plain(c.x, c.w)
 	case c.pointwise():
@@ -32,6 +34,23 @@ func (c convolution) plain(x, w *graph.Node) *graph.Node {
 }
 
 func (c convolution) plainOf(inputs []*graph.Node) *graph.Node { return c.plain(inputs[0], inputs[1]) }
+
+// even computes a convolution whose kernel has an even size. GoMLX 0.28's gradient with respect to
+// x is off by one pixel there, and panics if the padding is as large as the kernel less one. So x
+// is padded first, and the gradient is computed here: it is the transposed convolution.
+func (c convolution) even() *graph.Node {
+	c.x = between(between(c.x, 1, c.padding[0][0], c.padding[0][1]), 2, c.padding[1][0], c.padding[1][1])
+	c.padding = [2][2]int{}
+	return operation{plain: c.plainOf, gradients: []func(*graph.Node) *graph.Node{c.byImage}}.of(c.x, c.w)
+}
+
+// byImage returns the gradient with respect to x, without padding, from that of the result. Pixels
+// after the last place of the kernel have none.
+func (c convolution) byImage(v *graph.Node) *graph.Node {
+	y := transposed{x: v, w: graph.TransposeAllAxes(c.w, 0, 1, 3, 2), stride: c.stride}.node()
+	size, all := y.Shape().Dimensions, c.x.Shape().Dimensions
+	return padSpatially(y, 0, all[1]-size[1], 0, all[2]-size[2])
+}
 
 func (c convolution) rows() int        { return c.w.Shape().Dimensions[0] }
 func (c convolution) columns() int     { return c.w.Shape().Dimensions[1] }
