@@ -1,8 +1,6 @@
 package models
 
 import (
-	"fmt"
-
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
@@ -21,7 +19,7 @@ import (
 // variance of the batch: see cnn.BatchNorm.
 func ResNet18(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 	return func(scope *model.Scope, x *graph.Node) *graph.Node {
-		checkResNet(x, classes)
+		checkImages("models.ResNet18", x, classes, 8)
 		x = activation.Relu(normalizedConvolution(scope.In("first"), x, 64, 3, 1))
 		for i, channels := range []int{64, 128, 256, 512} {
 			stage := scope.In("stage_%d", i+1)
@@ -34,15 +32,6 @@ func ResNet18(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 			}
 		}
 		return layers.Dense(scope.In("logits"), graph.ReduceMean(x, 1, 2), true, classes)
-	}
-}
-
-func checkResNet(x *graph.Node, classes int) {
-	if classes < 1 {
-		panic(fmt.Errorf("models.ResNet18: %d classes; there must be at least 1", classes))
-	}
-	if x.Rank() != 4 || x.Shape().Dimensions[3] != 3 || min(x.Shape().Dimensions[1], x.Shape().Dimensions[2]) < 8 {
-		panic(fmt.Errorf("models.ResNet18: x has shape %s; it must be [batch, height, width, 3], with a height and width of at least 8", x.Shape()))
 	}
 }
 
