@@ -64,11 +64,11 @@ func (c twin) compare(t *testing.T, want map[string][]float64) {
 	store := model.NewStore()
 	x := likeTorch("x", c.size).tensor(noise("x", product(c.size)))
 	predict := model.MustNewExec(modelstest.Backend(t), store, c.network)
-	if _, err := predict.Exec1(x); err != nil { // It creates the variables.
+	if _, err := predict.Call1(x); err != nil { // It creates the variables.
 		t.Fatal(err)
 	}
 	c.setWeights(t, store)
-	y, err := predict.Exec1(x)
+	y, err := predict.Call1(x)
 	if err != nil {
 		t.Fatal(err)
 	}

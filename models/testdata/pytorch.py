@@ -148,7 +148,8 @@ def digest(name, values):
     """The norm, the product with noise, and 8 of the values."""
     flat = values.detach().flatten()
     some = [flat[i * (len(flat) - 1) // 7].item() for i in range(8)]
-    return [flat.norm().item(), (flat * noise(name + " digest", flat.shape)).sum().item()] + some
+    numbers = [flat.norm().item(), (flat * noise(name + " digest", flat.shape)).sum().item()] + some
+    return [float(f"{number:.12g}") for number in numbers]
 
 
 def outcome(network, shape):
