@@ -1,5 +1,5 @@
 // Package models has networks. MNIST, ResNet18, ResNet50 and ViT classify images, UNet classifies
-// their pixels, DCGANGenerator and DCGANDiscriminator make images, and GPT, with its loss, continues
+// their pixels, DCGANGenerator and DCGANDiscriminator make images, and GPT, with its loss, writes
 // texts. They use layers of GoMLX and of package cnn.
 //
 // Its functions build graphs. Like GoMLX's own, they take and return nodes, and panic on a wrong
