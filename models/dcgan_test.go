@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -21,6 +22,34 @@ func TestDCGANParameters(t *testing.T) {
 		}
 		if n := parameters(t, models.DCGANDiscriminator(config), 1, c.size, c.size, 3); n != c.discriminator {
 			t.Errorf("the discriminator has %d parameters, want %d", n, c.discriminator)
+		}
+	}
+}
+
+// TestInitialDeviation: the initial weights have the papers' standard deviation, with half precision
+// too.
+func TestInitialDeviation(t *testing.T) {
+	for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.BFloat16} {
+		store := model.NewStore()
+		_, err := model.CallOnce(modelstest.Backend(t), store, func(scope *model.Scope, x *graph.Node) *graph.Node {
+			x = graph.ConvertDType(x, dtype)
+			vit := models.ViT(models.ViTConfig{ImageSize: 32, PatchSize: 4, Classes: 1, Layers: 1, Heads: 2, Width: 64})
+			return graph.Add(models.DCGANDiscriminator(models.DCGANConfig{ImageSize: 32})(scope.In("dcgan"), x), vit(scope.In("vit"), x))
+		}, modelstest.Noise(1, 1, 32, 32, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/dcgan/layer_1/conv/weights", "/vit/patches/conv/weights", "/vit/positions", "/vit/layer_0/mlp/hidden/weights"} {
+			out, err := model.CallOnce(modelstest.Backend(t), store, func(scope *model.Scope, one *graph.Node) *graph.Node {
+				x := graph.ConvertDType(scope.Store().GetVariable(path).NodeValue(one.Graph()), dtypes.Float32)
+				return graph.Sqrt(graph.ReduceAllMean(graph.Square(x)))
+			}, float32(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := tensors.ToScalar[float32](out); got < 0.018 || got > 0.022 {
+				t.Errorf("%s: %s has the standard deviation %g, want 0.02", dtype, path, got)
+			}
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestResNet50Parameters(t *testing.T) {
 
 // TestResNet50Learns: a few steps on one batch must fit it, so the gradient reaches every layer.
 func TestResNet50Learns(t *testing.T) {
-	step := trainer(t, models.ResNet50(10), 4, []int{64, 64, 3})
+	step := trainer(t, models.ResNet50(10), 4, []int{32, 32, 3})
 	first := step()
 	var last float32
 	for range 8 {

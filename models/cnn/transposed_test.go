@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"gonbatch/internal/forecast"
 	"gonbatch/models/cnn"
 	"gonbatch/models/modelstest"
 )
@@ -89,6 +90,23 @@ func TestTransposedConvolution(t *testing.T) {
 			compare(t, c.ours, c.plain, modelstest.Noise(uint64(i), 2, c.height, c.width, c.in), true)
 		})
 	}
+}
+
+// TestEvenKernelsAsOnGPUs: with GoMLX's own operations, as on a GPU, kernels of even sizes have the
+// right gradients too.
+func TestEvenKernelsAsOnGPUs(t *testing.T) {
+	forecast.ForGPU.Store(true)
+	defer forecast.ForGPU.Store(false)
+	image := modelstest.Noise(1, 2, 8, 6, 3)
+	for _, c := range []convolutionCase{
+		{in: 3, out: 2, kernel: [2]int{4, 4}, stride: [2]int{2, 2}, same: true, bias: true},
+		{in: 3, out: 2, kernel: [2]int{2, 2}, stride: [2]int{2, 2}},
+		{in: 3, out: 2, kernel: [2]int{2, 3}, stride: [2]int{1, 3}, same: true},
+	} {
+		compare(t, c.ours, c.plain, image, true)
+	}
+	c := transposedCase{height: 8, width: 6, in: 3, out: 2, kernel: 4, stride: 2, padding: 1, bias: true}
+	compare(t, c.ours, c.plain, image, true)
 }
 
 // TestTransposedConvolutionRefuses: a wrong option or shape causes an error with the value and the
