@@ -101,9 +101,9 @@ func enlarged(scope *model.Scope, x *graph.Node, channels int, double bool) *gra
 	return b.Done()
 }
 
-// DCGANDiscriminator returns the discriminator of a DCGAN: a network that tells real images from
-// the generator's, by 4x4 convolutions with a stride of 2, leaky ReLU, and batch normalization in
-// all layers but the first and last. See DCGANGenerator. With the defaults it has 2,765,568
+// DCGANDiscriminator returns the discriminator of a DCGAN: a network that distinguishes real images
+// from the generator's, by 4x4 convolutions with a stride of 2, leaky ReLU, and batch normalization
+// in all layers but the first and last. See DCGANGenerator. With the defaults it has 2,765,568
 // parameters.
 //
 // The network's x is [batch, ImageSize, ImageSize, Channels], from -1 to 1. Its result is logits,

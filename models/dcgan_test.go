@@ -26,7 +26,7 @@ func TestDCGANParameters(t *testing.T) {
 	}
 }
 
-// TestInitialDeviation: the initial weights have the papers' standard deviation, with half precision
+// TestInitialDeviation: the initial weights have the right standard deviation, with half precision
 // too.
 func TestInitialDeviation(t *testing.T) {
 	for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.BFloat16} {

@@ -51,7 +51,7 @@ func ResNet50(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 	}
 }
 
-// checkImages panics unless x has color images whose sides have a number of pixels.
+// checkImages panics unless x has color images with at least this number of pixels on each side.
 func checkImages(network string, x *graph.Node, classes, pixels int) {
 	if classes < 1 {
 		panic(fmt.Errorf("%s: %d classes; there must be at least 1", network, classes))
