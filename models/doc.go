@@ -1,5 +1,6 @@
-// Package models has the networks that notebooks and benchmarks share: MNIST and ResNet18 for
-// images, and GPT for texts, with its loss. They use layers of GoMLX and of package cnn.
+// Package models has networks. MNIST, ResNet18, ResNet50 and ViT classify images, UNet classifies
+// their pixels, DCGANGenerator and DCGANDiscriminator make images, and GPT, with its loss, writes
+// texts. They use layers of GoMLX and of package cnn.
 //
 // Its functions build graphs. Like GoMLX's own, they take and return nodes, and panic on a wrong
 // shape. The trainer or executor that calls them turns the panic into an error.

@@ -14,7 +14,6 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/attention/pos"
 	"github.com/gomlx/gomlx/ml/layers/norm"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/nn"
 )
 
@@ -124,20 +123,9 @@ func (c GPTConfig) residual(scope *model.Scope, y *graph.Node) *graph.Node {
 	return layers.DropoutStatic(scope, y, c.Dropout)
 }
 
-// initialDeviation is the standard deviation of GPT-2's initial weights.
-const initialDeviation = 0.02
-
-// dense is a dense layer with GPT-2's initial values. nn.Dense multiplies matrices of two axes,
-// which XLA computes twice as fast on a CPU as the same product with three.
-func dense(scope *model.Scope, x *graph.Node, width int, deviation float64) *graph.Node {
-	w := weights(scope, x.Graph(), "weights", deviation, x.Shape().Dimensions[x.Rank()-1], width)
-	b := scope.WithInitializer(initializer.Zero).VariableWithShape("biases", shapes.Make(dtypes.Float32, width))
-	return nn.Dense(x, w, b.NodeValue(x.Graph()), compute.DenseLayoutInputOutputs)
-}
-
 // weights returns a variable with normally distributed initial values.
 func weights(scope *model.Scope, g *graph.Graph, name string, deviation float64, size ...int) *graph.Node {
-	scope = scope.WithInitializer(initializer.RandomNormalFn(scope, deviation))
+	scope = scope.WithInitializer(normal(scope, deviation))
 	return scope.VariableWithShape(name, shapes.Make(dtypes.Float32, size...)).NodeValue(g)
 }
 

@@ -59,21 +59,29 @@ func TestMNISTLearns(t *testing.T) {
 // trainer returns a function that runs one step with a fixed batch and returns the loss.
 func trainer(t testing.TB, network func(*model.Scope, *graph.Node) *graph.Node, batch int, size []int) func() float32 {
 	t.Helper()
-	store := model.NewStore()
-	store.SetParam("initializers_seed", int64(42))
-	tr := train.NewTrainer(modelstest.Backend(t), store, network, loss.SparseCategoricalCrossEntropyLogits,
-		optimizer.Adam().LearningRate(1e-3).Done(), nil, nil)
 	size = append([]int{batch}, size...)
 	images := modelstest.Values(t, modelstest.Noise(3, size...))
 	labels := make([]int32, batch)
 	for i := range labels {
 		labels[i] = int32(i % 10)
 	}
-	return func() float32 {
-		metrics, err := tr.TrainStep(train.Batch{
+	return stepper(t, network, 1e-3, func() train.Batch {
+		return train.Batch{
 			Inputs: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, size...)},
 			Labels: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(labels, batch, 1)},
-		})
+		}
+	})
+}
+
+// stepper returns a function that runs one step of Adam with a learning rate and returns the loss.
+func stepper(t testing.TB, network func(*model.Scope, *graph.Node) *graph.Node, rate float64, batch func() train.Batch) func() float32 {
+	t.Helper()
+	store := model.NewStore()
+	store.SetParam("initializers_seed", int64(42))
+	tr := train.NewTrainer(modelstest.Backend(t), store, network, loss.SparseCategoricalCrossEntropyLogits,
+		optimizer.Adam().LearningRate(rate).Done(), nil, nil)
+	return func() float32 {
+		metrics, err := tr.TrainStep(batch())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,10 @@ func ResNet18(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 // about a quarter of the parameters, and computes in about a quarter of the time.
 func NarrowResNet18(classes, channels int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 	return func(scope *model.Scope, x *graph.Node) *graph.Node {
-		checkResNet(x, classes, channels)
+		if channels < 1 {
+			panic(fmt.Errorf("models.NarrowResNet18: channels must be at least 1, got %d", channels))
+		}
+		checkImages("models.ResNet18", x, classes, 8)
 		x = activation.Relu(normalizedConvolution(scope.In("first"), x, channels, 3, 1))
 		for i := range 4 {
 			stage, channels := scope.In("stage_%d", i+1), channels<<i
@@ -41,18 +44,6 @@ func NarrowResNet18(classes, channels int) func(scope *model.Scope, x *graph.Nod
 			}
 		}
 		return layers.Dense(scope.In("logits"), graph.ReduceMean(x, 1, 2), true, classes)
-	}
-}
-
-func checkResNet(x *graph.Node, classes, channels int) {
-	if classes < 1 {
-		panic(fmt.Errorf("models.ResNet18: %d classes; there must be at least 1", classes))
-	}
-	if channels < 1 {
-		panic(fmt.Errorf("models.NarrowResNet18: channels must be at least 1, got %d", channels))
-	}
-	if x.Rank() != 4 || x.Shape().Dimensions[3] != 3 || min(x.Shape().Dimensions[1], x.Shape().Dimensions[2]) < 8 {
-		panic(fmt.Errorf("models.ResNet18: x has shape %s; it must be [batch, height, width, 3], with a height and width of at least 8", x.Shape()))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
@@ -160,16 +161,41 @@ func (c convolutionCase) ours(scope *model.Scope, x *graph.Node) *graph.Node {
 }
 
 func (c convolutionCase) plain(scope *model.Scope, x *graph.Node) *graph.Node {
-	b := layers.Convolution(scope, x).Channels(c.out).KernelSizePerAxis(c.kernel[:]...).StridePerAxis(c.stride[:]...).UseBias(c.bias)
-	if c.same {
-		b.PadSame()
+	var y *graph.Node
+	if c.kernel[0]%2 == 0 || c.kernel[1]%2 == 0 {
+		y = c.odd(scope.In("conv"), x)
+	} else {
+		b := layers.Convolution(scope, x).Channels(c.out).KernelSizePerAxis(c.kernel[:]...).StridePerAxis(c.stride[:]...).UseBias(c.bias)
+		if c.same {
+			b.PadSame()
+		}
+		y = b.Done()
 	}
-	y := b.Done()
 	if c.relu {
 		y = activation.Relu(y)
 	}
 	if c.pool {
 		y = builtin(y)
+	}
+	return y
+}
+
+// odd makes the size of a kernel odd, with zeros, because GoMLX's gradient is wrong for even ones.
+func (c convolutionCase) odd(scope *model.Scope, x *graph.Node) *graph.Node {
+	w := scope.VariableWithShape("weights", shapes.Make(x.DType(), c.kernel[0], c.kernel[1], c.in, c.out)).NodeValue(x.Graph())
+	var zeros [2][2]int
+	for axis, size := range c.kernel {
+		if c.same {
+			zeros[axis] = [2]int{(size - 1) / 2, size / 2}
+		}
+		if size%2 == 0 {
+			w = withZeros(w, axis, 0, 1)
+			zeros[axis][1]++
+		}
+	}
+	y := graph.Convolve(x, w).StridePerAxis(c.stride[:]...).PaddingPerDim(zeros[:]).Done()
+	if c.bias {
+		y = graph.Add(y, graph.ExpandLeftToRank(scope.VariableWithShape("biases", shapes.Make(x.DType(), c.out)).NodeValue(x.Graph()), 4))
 	}
 	return y
 }
@@ -183,6 +209,9 @@ func TestConvolutionEqualsGoMLX(t *testing.T) {
 		{batch: 2, height: 6, width: 7, in: 128, out: 129, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, same: true},
 		{batch: 2, height: 7, width: 8, in: 128, out: 128, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, bias: true},
 		{batch: 2, height: 7, width: 8, in: 6, out: 5, kernel: [2]int{1, 1}, stride: [2]int{2, 3}, same: true},
+		{batch: 2, height: 7, width: 8, in: 3, out: 5, kernel: [2]int{4, 4}, stride: [2]int{2, 2}, same: true, bias: true},
+		{batch: 2, height: 7, width: 9, in: 1, out: 2, kernel: [2]int{2, 3}, stride: [2]int{3, 1}},
+		{batch: 2, height: 8, width: 6, in: 3, out: 5, kernel: [2]int{4, 3}, stride: [2]int{4, 3}, bias: true},
 	}
 	for range 8 {
 		cases = append(cases, randomConvolution(r))

@@ -30,6 +30,9 @@ type ConvolutionBuilder struct {
 // variables, so each can load the other's checkpoints. On a CPU it chooses the algorithm according
 // to the sizes. Values differ from GoMLX's by rounding, about 1e-6 of the largest value.
 //
+// If the height or width of the kernel is even, the gradients differ: GoMLX 0.28 computes that of x
+// one pixel off. Those of this layer are right on every platform.
+//
 // It does not support dilations, groups, channels first, or one or three dimensions: use GoMLX's
 // layer for them, and where you need the gradient of a gradient.
 func Convolution(scope *model.Scope, x *graph.Node) *ConvolutionBuilder {

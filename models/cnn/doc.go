@@ -4,7 +4,8 @@
 // variables. On a CPU, with 32 or 64 bits, they choose a faster algorithm if there is one: a matrix
 // product for a sum over pixels, additions of shifted images for a convolution of few channels, and
 // Winograd's algorithm for one of many channels. Elsewhere, such as on a GPU, they are GoMLX's own
-// operations. The tests compare each layer with GoMLX's.
+// operations. The tests compare each layer with GoMLX's. TransposedConvolution has no counterpart
+// there.
 //
 // Like GoMLX's layers, they build graphs: they take and return nodes, and panic on a wrong shape.
 // The trainer or executor that calls them turns the panic into an error. On a CPU, the gradients of

@@ -14,10 +14,14 @@ type convolution struct {
 // node computes the convolution with the fastest algorithm for its sizes.
 func (c convolution) node() *graph.Node {
 	switch {
+	case fast(c.x) && c.pointwise():
+		return c.asDot()
+	case fast(c.x) && c.tiled():
+		return c.byTiles()
+	case c.rows()%2 == 0 || c.columns()%2 == 0:
+		return c.even()
 	case !fast(c.x):
 		return c.plain(c.x, c.w)
-	case c.pointwise():
-		return c.asDot()
 	case c.inChannels() <= maxTapChannels && c.stride == [2]int{1, 1}:
 		return operation{plain: c.plainOf, forward: c.byTaps}.of(c.x, c.w)
 	case c.winogradPays():
@@ -32,6 +36,23 @@ func (c convolution) plain(x, w *graph.Node) *graph.Node {
 }
 
 func (c convolution) plainOf(inputs []*graph.Node) *graph.Node { return c.plain(inputs[0], inputs[1]) }
+
+// even computes a convolution whose kernel has an even size. GoMLX 0.28's gradient with respect to
+// x is off by one pixel there, and panics if the padding is as large as the kernel less one. So x
+// is padded first, and the gradient is computed here: it is the transposed convolution.
+func (c convolution) even() *graph.Node {
+	c.x = between(between(c.x, 1, c.padding[0][0], c.padding[0][1]), 2, c.padding[1][0], c.padding[1][1])
+	c.padding = [2][2]int{}
+	return operation{plain: c.plainOf, gradients: []func(*graph.Node) *graph.Node{c.byImage}}.of(c.x, c.w)
+}
+
+// byImage returns the gradient with respect to x, without padding, from that of the result. Pixels
+// after the last place of the kernel have none.
+func (c convolution) byImage(v *graph.Node) *graph.Node {
+	y := transposed{x: v, w: graph.TransposeAllAxes(c.w, 0, 1, 3, 2), stride: c.stride}.node()
+	size, all := y.Shape().Dimensions, c.x.Shape().Dimensions
+	return padSpatially(y, 0, all[1]-size[1], 0, all[2]-size[2])
+}
 
 func (c convolution) rows() int        { return c.w.Shape().Dimensions[0] }
 func (c convolution) columns() int     { return c.w.Shape().Dimensions[1] }
@@ -53,6 +74,23 @@ func (c convolution) asDot() *graph.Node {
 	flat := graph.Reshape(x, -1, c.inChannels())
 	y := graph.Dot(flat, graph.Reshape(c.w, c.inChannels(), c.outChannels())).Product()
 	return graph.Reshape(y, size[0], size[1], size[2], c.outChannels())
+}
+
+// tiled reports whether the kernel sees each pixel once, as with the patches of a Vision
+// Transformer.
+func (c convolution) tiled() bool {
+	size := c.x.Shape().Dimensions
+	return c.stride == [2]int{c.rows(), c.columns()} && c.padding == [2][2]int{} && size[1]%c.rows() == 0 && size[2]%c.columns() == 0
+}
+
+// byTiles computes a tiled convolution as a product of two matrices.
+func (c convolution) byTiles() *graph.Node {
+	size, rows, columns := c.x.Shape().Dimensions, c.rows(), c.columns()
+	height, width, pixels := size[1]/rows, size[2]/columns, rows*columns*c.inChannels()
+	x := graph.Reshape(c.x, size[0], height, rows, width, columns, c.inChannels())
+	x = graph.Reshape(graph.TransposeAllAxes(x, 0, 1, 3, 2, 4, 5), -1, pixels)
+	y := graph.Dot(x, graph.Reshape(c.w, pixels, c.outChannels())).Product()
+	return graph.Reshape(y, size[0], height, width, c.outChannels())
 }
 
 // maxTapChannels is the largest number of input channels for which byTaps is faster.
