@@ -19,6 +19,7 @@
 //	  progress            the last update that the training has reported
 //	  deaths              a line for each start whose rank died
 //	  lock                exists while a command starts or ends the run
+//	  shown.json          the value of a program's last expression, until it is in executed.ipynb
 //	  unrecorded          a mark: executed.ipynb lacks output
 //	  kept/<cell>/        the values of %keep, as each cell left them
 //	  finished/<cell>     a mark for each cell that ended well, which no later start runs again

@@ -12,5 +12,9 @@ func (d Dir) Submit() string { return d.join("submit") }
 // 0's output to the recorder.
 func (d Dir) RankScript() string { return d.join("rank.sh") }
 
+// Result is the file in which the running program leaves the value of its last expression, for the
+// executed notebook.
+func (d Dir) Result() string { return d.join("shown.json") }
+
 // Unrecorded is a mark that the executed notebook lacks some output.
 func (d Dir) Unrecorded() string { return d.join("unrecorded") }

@@ -39,6 +39,9 @@ const (
 	EnvRestarts = "GONBATCH_RESTARTS"
 	// EnvStopped is the file Dir.Stopped of this start.
 	EnvStopped = "GONBATCH_STOPPED"
+	// EnvResult is the file for the value of a cell's last expression, in formats other than text.
+	// Only a program whose output is recorded has it.
+	EnvResult = "GONBATCH_RESULT"
 	// EnvRecorder is the socket of the process that writes executed.ipynb.
 	EnvRecorder = "GONBATCH_RECORDER"
 	// EnvUserPrefix begins the names under which a batch script passes the user's variables to the

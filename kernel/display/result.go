@@ -17,7 +17,7 @@ const ResultFile = "result.json"
 
 // Result shows values as the result of the cell. A later call replaces an earlier one. Several
 // values are the results of a call: nil values, and a last one that is a nil error, are left out.
-// In a program without a kernel, Result prints the value's text, so that a job's log has it.
+// In a job, Result prints the value's text, and executed.ipynb shows its other formats.
 func Result(values ...any) {
 	values = worthShowing(values)
 	if len(values) == 0 {
@@ -29,10 +29,29 @@ func Result(values ...any) {
 	}
 	dir := os.Getenv(rundir.EnvCellDir)
 	if dir == "" {
-		_, _ = fmt.Fprintln(os.Stdout, bundle[Text]) // the job's log
+		showInJob(bundle)
 		return
 	}
-	if err := write(filepath.Join(dir, ResultFile), bundle); err != nil {
+	writeOrSay(filepath.Join(dir, ResultFile), bundle)
+}
+
+// showInJob prints a result's text to the job's log, and leaves its other formats to the executed
+// notebook.
+func showInJob(bundle Bundle) {
+	_, _ = fmt.Fprintln(os.Stdout, bundle[Text])
+	file := os.Getenv(rundir.EnvResult)
+	if file == "" {
+		return
+	}
+	if len(bundle) == 1 { // The text is there.
+		_ = os.Remove(file) // Of an earlier call.
+		return
+	}
+	writeOrSay(file, bundle)
+}
+
+func writeOrSay(file string, bundle Bundle) {
+	if err := write(file, bundle); err != nil {
 		fmt.Fprintln(os.Stderr, "the cell's result cannot be shown:", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/submit"
 )
 
 // attach replaces this process with a program whose output goes to the recorder at socket; it
@@ -28,7 +29,7 @@ func attach(socket string, command, environ, spare []string) error {
 	if err != nil {
 		return err
 	}
-	environ = without(environ, protocol.GONB_PIPE_ENV, protocol.GONB_PIPE_BACK_ENV)
+	environ = without(environ, protocol.GONB_PIPE_ENV, protocol.GONB_PIPE_BACK_ENV, rundir.EnvResult)
 	p, err := connect(socket, cellOf(environ))
 	switch {
 	case err != nil:
@@ -40,7 +41,7 @@ func attach(socket string, command, environ, spare []string) error {
 		if err := p.use(); err != nil {
 			return err
 		}
-		environ = append(environ, p.environ()...)
+		environ = append(append(environ, p.environ()...), resultFile(environ)...)
 	}
 	return fmt.Errorf("%s: %w", program, unix.Exec(program, command, environ))
 }
@@ -55,6 +56,17 @@ func connect(socket, cell string) (pipes, error) {
 		return p, err
 	}
 	return p, ask(socket, request{Attach: cell}, p.theirs()...)
+}
+
+// resultFile returns the variable with the file for the program's result, if it is in a run. It
+// removes what an earlier program has left there.
+func resultFile(environ []string) []string {
+	env := rundir.ReadEnv(submit.Shell{Environ: environ}.Getenv)
+	if !env.InRun() {
+		return nil
+	}
+	_ = os.Remove(env.Dir.Result())
+	return []string{rundir.EnvResult + "=" + env.Dir.Result()}
 }
 
 // cellOf returns the cell that an environment names.

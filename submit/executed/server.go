@@ -120,6 +120,7 @@ func (s *Server) drain() error {
 	if s.feed != nil {
 		s.feed.wait(outputLimit)
 		s.feed = nil
+		s.recorder.showResult()
 	}
 	return nil
 }

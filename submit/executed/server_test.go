@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
+	"gonbatch/kernel/display"
 )
 
 // TestMain lets the test binary act as the program that attaches, and as a notebook's program with
@@ -41,6 +43,12 @@ func TestMain(m *testing.M) {
 		environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return v == "EXECUTED_SPARE=yes" })
 		fmt.Fprintln(os.Stderr, attach(os.Getenv(rundir.EnvRecorder), os.Args[1:], environ, []string{os.Args[0]}))
 		os.Exit(99)
+	case "results":
+		display.Result(image.NewGray(image.Rect(0, 0, 9, 9)))
+		if os.Args[len(os.Args)-1] == "text" {
+			display.Result("only text")
+		}
+		os.Exit(0)
 	case "serve":
 		serveForTest(rundir.At(os.Getenv(rundir.EnvDir)), os.Getenv(rundir.EnvRecorder))
 	case "wait":
@@ -120,7 +128,7 @@ func (j *job) run(cell string, program ...string) int {
 	}
 	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	cmd := exec.CommandContext(j.t.Context(), os.Args[0], program...)
-	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", rundir.EnvRecorder+"="+j.socket, rundir.EnvCell+"="+cell)
+	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", rundir.EnvDir+"="+j.dir.Path(), rundir.EnvRecorder+"="+j.socket, rundir.EnvCell+"="+cell)
 	cmd.Stdout, cmd.Stderr = log, log
 	err = bounded.Run(cmd)
 	var exit *exec.ExitError
@@ -187,8 +195,8 @@ func summary(t *testing.T, raw json.RawMessage) string {
 	var lines []string
 	for _, o := range outputs {
 		line := o.Type + " " + o.Name + o.EName + " " + o.Text + o.EValue
-		for mime, text := range o.Data {
-			line += mime + " " + text[:min(len(text), 16)]
+		for _, mime := range slices.Sorted(maps.Keys(o.Data)) {
+			line += mime + " " + o.Data[mime][:min(len(o.Data[mime]), 16)]
 		}
 		lines = append(lines, strings.TrimRight(line, "\n"))
 	}
@@ -220,6 +228,35 @@ func TestRun(t *testing.T) {
 	log, err := os.ReadFile(j.dir.RankLog(0))
 	if err != nil || string(log) != "one\ntwo\nshell\nshown\n" {
 		t.Errorf("log %q, %v", log, err)
+	}
+}
+
+// TestResult: the last expression's value is shown after a program's end, and its text is in the
+// log. What an earlier start has left isn't shown.
+func TestResult(t *testing.T) {
+	t.Setenv("EXECUTED_PROGRAM", "results")
+	j := newJob(t)
+	if err := os.WriteFile(j.dir.Result(), []byte(`{"text/html": "old"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j.run("a", "true")
+	j.run("a2", os.Args[0])
+	j.run("b", os.Args[0], "text")
+	if err := sendEnd(j.socket, Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	<-j.server.Done()
+	got := j.results()
+	for id, want := range map[string]string{
+		"a": "stream stdout *image.Gray (9,9)|display_data  image/png iVBORw0KGgoAAAANtext/plain *image.Gray (9,9",
+		"b": "stream stdout *image.Gray (9,9)\nonly text",
+	} {
+		if got[id].Outputs != want {
+			t.Errorf("cell %s shows %q, want %q", id, got[id].Outputs, want)
+		}
+	}
+	if _, err := os.Stat(j.dir.Result()); err == nil {
+		t.Error("the file of the result stays")
 	}
 }
 
