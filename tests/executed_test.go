@@ -64,14 +64,16 @@ func executedOf(t *testing.T, run rundir.Dir) executedNotebook {
 const (
 	// declarations holds the imports of the cells, and a parameter.
 	declarations = "import (\n\t\"fmt\"\n\t\"os\"\n\t\"image\"\n\t\"github.com/janpfeifer/gonb/gonbui\"\n\t\"github.com/janpfeifer/gonb/gonbui/protocol\"\n)\nvar name = \"Ada\""
-	// shows prints to both streams, and displays HTML, an image and a chart.
+	// shows prints to both streams, and displays HTML, an image and a chart. Its value is an image.
 	shows = `%%
 fmt.Println("hello", name)
 fmt.Fprintln(os.Stderr, "a warning")
 gonbui.DisplayHTML("<b id=\"bold\">bold</b><script>draw()</script>")
 gonbui.DisplayImage(image.NewGray(image.Rect(0, 0, 3, 3)))
 gonbui.SendData(&protocol.DisplayData{Data: map[protocol.MIMEType]any{"application/vnd.plotly.v1+json": "{\"data\": []}"}})
-gonbui.Sync()`
+gonbui.Sync()
+square := image.NewRGBA(image.Rect(0, 0, 4, 4))
+square`
 	// fails panics in rank 0 only. If another rank failed first, rank 0 would be killed before it
 	// printed why it failed.
 	fails = `%%
@@ -146,7 +148,7 @@ func checkExecuted(t *testing.T, u user, run rundir.Dir, nb executedNotebook) {
 	want := []executedCell{
 		{Count: 1, Status: "completed", Types: []string{}},
 		{Count: 2, Status: "completed", Types: []string{}, Text: "stdout: from a shell\nstderr: oops\n"},
-		{Count: 3, Status: "completed", Text: "stdout: hello Ada\nstderr: a warning\n", Types: []string{"application/vnd.plotly.v1+json", "image/png", "text/html"}},
+		{Count: 3, Status: "completed", Text: "stdout: hello Ada\nstderr: a warning\nstdout: *image.RGBA (4,4)\n", Types: []string{"application/vnd.plotly.v1+json", "image/png", "image/png", "text/html", "text/plain"}},
 		{Count: 4, Status: "failed", Types: []string{}, Text: "stdout: before\n"},
 		{Status: "pending", Types: []string{}},
 	}
