@@ -68,6 +68,9 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 	}
 	p.world.UpdateParts(store, g, variables, apply)
 	for state, weight := range stateOf(store, variables) {
+		if length := p.world.PartLength(weight.Shape().Size()); !slices.Equal(state.Shape().Dimensions, []int{length}) {
+			continue
+		}
 		shape := weight.Shape().Clone()
 		shape.DType = state.DType()
 		p.whole[state.Path()] = shape
