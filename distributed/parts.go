@@ -20,6 +20,7 @@ import (
 // ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, 2020,
 // https://arxiv.org/abs/1910.02054). A part is a vector: the elements of a variable are cut in the
 // order of its memory into parts of the same length, one for each rank. Zeros fill up the last.
+// With one rank, its part is the whole.
 
 // PartLength returns the length of a rank's part of a variable with that many elements.
 func (w *World) PartLength(size int) int { return (size + w.Size() - 1) / w.Size() }
@@ -29,6 +30,9 @@ func (w *World) PartLength(size int) int { return (size + w.Size() - 1) / w.Size
 func (w *World) ScatterGradients(store *model.Store, gradients []*graph.Node) []*graph.Node {
 	w.shareForStep(store)
 	parts := w.scatter(gradients)
+	if w.Size() == 1 {
+		return parts
+	}
 	buffers := changedBuffers(store, gradients)
 	nodes := make([]*graph.Node, len(buffers))
 	for i, v := range buffers {
@@ -53,7 +57,10 @@ func (w *World) scatter(nodes []*graph.Node) []*graph.Node {
 		for i, index := range group {
 			rows[i] = graph.Reshape(w.padded(nodes[index]), w.Size(), -1)
 		}
-		mean := pjrt.ReduceScatterMean(graph.Concatenate(rows, 1))
+		mean := graph.Concatenate(rows, 1)
+		if w.Size() > 1 {
+			mean = pjrt.ReduceScatterMean(mean)
+		}
 		offset := 0
 		for i, index := range group {
 			length := rows[i].Shape().Dimensions[1]
@@ -171,7 +178,10 @@ func (w *World) gatherParts(parts, like []*graph.Node) []*graph.Node {
 		for i, index := range group {
 			row[i] = parts[index]
 		}
-		rows := pjrt.AllGather(graph.InsertAxes(concatenate(row), 0))
+		rows := graph.InsertAxes(concatenate(row), 0)
+		if w.Size() > 1 {
+			rows = pjrt.AllGather(rows)
+		}
 		offset := 0
 		for _, index := range group {
 			shape, length := like[index].Shape(), parts[index].Shape().Size()

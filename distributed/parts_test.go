@@ -20,7 +20,7 @@ import (
 // TestParts: the parts of variables and gradients, in programs and outside.
 func TestParts(t *testing.T) {
 	if !ranktest.InRank() {
-		for _, ranks := range []int{2, 3} {
+		for _, ranks := range []int{1, 2, 3} {
 			ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI.With(" of " + string(rune('0'+ranks))), ranktest.Torchrun.With(" of " + string(rune('0'+ranks)))}, ranks, nil)
 		}
 		ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun.OnGPUs(t, 2)}, 2, nil)

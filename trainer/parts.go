@@ -72,6 +72,9 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 	}
 	p.world.UpdateParts(store, g, variables, apply)
 	for state, weight := range stateOf(store, variables) {
+		if length := p.world.PartLength(weight.Shape().Size()); !slices.Equal(state.Shape().Dimensions, []int{length}) {
+			continue
+		}
 		shape := weight.Shape().Clone()
 		shape.DType = state.DType()
 		p.whole[state.Path()] = shape
@@ -149,28 +152,43 @@ func (p *parts) cut(s *checkpoint.Snapshot) error {
 	return nil
 }
 
-// join returns the whole state of which the ranks have parts, on rank 0. It is collective.
-func (p *parts) join(store *model.Store) (map[string]*tensors.Tensor, error) {
+// join returns the whole state of which the ranks have parts, on rank 0. Before the first update of
+// a training run that was resumed, the parts are in what was restored. It is collective.
+func (p *parts) join(store *model.Store, restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
 	if p == nil {
 		return nil, nil
 	}
-	have := map[string]*model.Variable{}
-	for v := range store.IterVariables() {
-		have[v.Path()] = v
+	have, err := p.own(store, restored)
+	if err != nil {
+		return nil, err
 	}
 	all := map[string]*tensors.Tensor{}
 	for _, name := range slices.Sorted(maps.Keys(p.whole)) {
-		v := have[name]
-		if v == nil || !v.HasValue() {
+		if have[name] == nil {
 			return nil, fmt.Errorf("%s: this rank's part of it is missing", name)
 		}
-		value, err := v.Value()
-		if err == nil {
-			all[name], err = p.world.JoinParts(value, p.whole[name])
-		}
-		if err != nil {
+		if all[name], err = p.world.JoinParts(have[name], p.whole[name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+	}
+	return all, nil
+}
+
+// own returns this rank's parts.
+func (p *parts) own(store *model.Store, restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
+	all := map[string]*tensors.Tensor{}
+	if restored != nil {
+		maps.Copy(all, restored.Tensors)
+	}
+	for v := range store.IterVariables() {
+		if _, ok := p.whole[v.Path()]; !ok || !v.HasValue() {
+			continue
+		}
+		value, err := v.Value()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.Path(), err)
+		}
+		all[v.Path()] = value
 	}
 	return all, nil
 }

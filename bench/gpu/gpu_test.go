@@ -63,7 +63,7 @@ func TestOnStandIn(t *testing.T) {
 	}
 	for _, want := range []string{
 		`2 GPUs: GPU 0, GPU 1, driver unknown`,
-		`\| one rank, with the key-value store +\| ok +\| one process, all-reduces of 6 types`,
+		`\| one rank, with the key-value store +\| ok +\| one process, collectives of 6 types`,
 		`\| all-reduce, all GPUs +\| ok +\| .*the sum is right`,
 		`\| one of 8 ranks, mock NCCL +\| ok +\| a step of 8 ranks without the network: [0-9.e+]+ ms`,
 		`\| cnn, 1 GPU +\| ok +\| [0-9.e+]+ ms, [0-9]+ a second`,

@@ -30,8 +30,8 @@ import (
 // ranks has what a process of a check does, by the argument that asks for it.
 var ranks = map[string]func(context.Context) error{"callbacks": callbacks, "sum": distributed.Check, "mock": mock}
 
-// callbacks creates a client of one process with the key-value store of several, and has XLA reduce
-// each type over that one rank.
+// callbacks creates a client of one process with the key-value store of several, and has XLA
+// reduce, gather and scatter each type over that one rank.
 func callbacks(ctx context.Context) error {
 	server, err := keyvalue.Listen(ctx, true)
 	if err != nil {
@@ -47,7 +47,8 @@ func callbacks(ctx context.Context) error {
 	types := []dtypes.DType{dtypes.Float32, dtypes.Float64, dtypes.Int32, dtypes.Int64, dtypes.BFloat16, dtypes.Float16}
 	for _, dtype := range types {
 		got, err := graph.CallOnce(backend, func(x *graph.Node) *graph.Node {
-			return graph.ConvertDType(pjrt.AllReduceSum(graph.ConvertDType(x, dtype)), dtypes.Float32)
+			x = pjrt.AllReduceSum(graph.ConvertDType(x, dtype))
+			return graph.ConvertDType(pjrt.AllGather(pjrt.ReduceScatterSum(x)), dtypes.Float32)
 		}, []float32{1, 2, 3})
 		if err != nil {
 			return fmt.Errorf("%s: %w", dtype, err)
@@ -56,7 +57,7 @@ func callbacks(ctx context.Context) error {
 			return fmt.Errorf("%s: got %s, want %s", dtype, got, want)
 		}
 	}
-	fmt.Printf("one process, all-reduces of %d types\n", len(types))
+	fmt.Printf("one process, collectives of %d types\n", len(types))
 	return nil
 }
 
