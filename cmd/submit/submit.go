@@ -21,11 +21,11 @@ func (o *submitOptions) submit(cmd *cobra.Command, a *app, start string, do subm
 	}
 	req, err := o.request(a, cfg)
 	if err != nil {
-		return err
+		return cfg.Explain(err)
 	}
 	ctx, stop := submit.Interruptible(cmd.Context())
 	defer stop()
-	return submit.BlameInterrupt(ctx, do(a.runs(cmd, o.RunRoot), ctx, req))
+	return submit.BlameInterrupt(ctx, cfg.Explain(do(a.runs(cmd, o.RunRoot), ctx, req)))
 }
 
 const preflightLong = `preflight runs a job of a few seconds with the options that your training will have. It prints the

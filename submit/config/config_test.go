@@ -280,3 +280,20 @@ func TestNearVariables(t *testing.T) {
 		}
 	}
 }
+
+// TestExplain: an error about values says where they were set, unless that was the command line.
+func TestExplain(t *testing.T) {
+	_, cfg, root, err := load(t, "time: 5x\n", "env: [A=1]\nfollow: true\n", []string{"SUBMIT_TEMPLATE=x"}, []string{"--nodes=0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cause := errors.New(`--nodes=0 --time="5x" --env=A --env=B --template=x --target=t --other=1 --follow`)
+	want := cause.Error() + "\ntime is set by " + filepath.Join(root, "user", fileName) + ":1\nenv is set by " +
+		filepath.Join(root, "project", fileName) + ":1\ntemplate is set by SUBMIT_TEMPLATE"
+	if got := cfg.Explain(cause); got.Error() != want || !errors.Is(got, cause) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := cfg.Explain(nil); got != nil {
+		t.Errorf("no error became %v", got)
+	}
+}

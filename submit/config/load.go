@@ -100,7 +100,7 @@ func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
 // comes from the decoder.
 func apply(v *viper.Viper, origins map[string]string, flag *pflag.Flag) (string, error) {
 	if flag.Changed {
-		return "flag --" + flag.Name, nil
+		return commandLine(flag.Name), nil
 	}
 	switch value := v.Get(flag.Name).(type) {
 	case string:
