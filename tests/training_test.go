@@ -38,7 +38,7 @@ func TestTrainingAgain(t *testing.T) {
 }
 
 // epochLine matches the line that a notebook shows for a finished epoch.
-var epochLine = regexp.MustCompile(`epoch [12]/2  step [24]0/40  loss [0-9.]+  [0-9]+ examples/s  val/loss [0-9.]+`)
+var epochLine = regexp.MustCompile(`epoch [12]/2  step [24]0/40  loss [0-9.]+  [0-9]+ examples/s  (?:[0-9]+% waiting for data  )?val/loss [0-9.]+`)
 
 // TestEpochLines checks that the executed notebook of a job keeps one line for each epoch.
 func TestEpochLines(t *testing.T) {
