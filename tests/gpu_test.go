@@ -36,7 +36,7 @@ func TestGPUs(t *testing.T) {
 		train = strings.Replace(train, "BatchSize: 10", "BatchSize: 8", 1)
 		u := newUser(t, u.env...)
 		u.mustSubmit(t, "--nodes", "2", "--gpus-per-node", "2", "--follow", u.write(t, "gpus.ipynb", declarations, train))
-		if lines := regexp.MustCompile(`epoch [12]/2  step (25|50)/50  loss [0-9.]+  [0-9]+ examples/s  val/loss`).FindAllString(html.UnescapeString(read(t, u.run(t).Executed())), -1); len(lines) != 2 {
+		if lines := regexp.MustCompile(`epoch [12]/2  step (25|50)/50  loss [0-9.]+  [0-9]+ examples/s  (?:[0-9]+% waiting for data  )?val/loss`).FindAllString(html.UnescapeString(read(t, u.run(t).Executed())), -1); len(lines) != 2 {
 			t.Errorf("%d lines of epochs, want 2: %q", len(lines), lines)
 		}
 		for rank, node := range []string{"n1", "n1", "n2", "n2"} {
