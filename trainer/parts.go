@@ -61,14 +61,11 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 	if model.GetParamOr(scope, optimizer.ParamClipNaN, false) {
 		panic(fmt.Errorf("trainer: strategy: %q and the hyper-parameter %q: a rank sees only its part of a gradient, and can't drop the whole: turn one of them off", zero1, optimizer.ParamClipNaN))
 	}
-	var others []string
-	for state := range stateOf(store, variables) {
-		if _, mine := p.whole[state.Path()]; !mine {
-			others = append(others, state.Path())
+	earlier := stateOf(store, variables)
+	for state := range store.IterVariables() { // The error names the first.
+		if _, mine := p.whole[state.Path()]; !mine && earlier[state] != nil {
+			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", zero1, state.Path()))
 		}
-	}
-	if len(others) > 0 {
-		panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", zero1, slices.Min(others)))
 	}
 	p.world.UpdateParts(store, g, variables, apply)
 	for state, weight := range stateOf(store, variables) {
