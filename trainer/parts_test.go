@@ -221,10 +221,13 @@ func deepNet(scope *model.Scope, x *graph.Node) *graph.Node {
 // TestZero1Peak: not only the state takes less memory, but the whole step.
 func TestZero1Peak(t *testing.T) {
 	if ranktest.InRank() {
-		c := trainer.Config{Strategy: os.Getenv(strategy), MaxSteps: 4, BatchSize: 16, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
-		var peak, state int64
+		c := trainer.Config{Strategy: os.Getenv(strategy), MaxSteps: 8, BatchSize: 16, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
+		peak, state := int64(math.MaxInt64), int64(0)
 		look := trainer.Callback{Name: "look", BatchEnd: func(e *trainer.Event) error {
-			peak, state = memory.Peak(), stateBytes(t, e.Trainer.Store()) // Of the last step, without compiling.
+			took := memory.Peak()
+			if e.Step > 1 { // Without compiling, and without steps that overlap on a busy machine.
+				peak, state = min(peak, took), stateBytes(t, e.Trainer.Store())
+			}
 			return nil
 		}}
 		tr, _ := newTrainer(t, c, trainer.Supervised(deepNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Done()), trainer.WithCallbacks(look))
