@@ -15,6 +15,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/mod/module"
 )
@@ -78,6 +80,8 @@ func filesOf(tree fs.FS, match string, all bool) (names []string, err error) {
 			return fmt.Errorf("%s is neither a file nor a folder", name)
 		case !isRegular(tree, name):
 			return nil
+		case !isInput(name):
+			return fmt.Errorf("%s: Go can't embed a file whose path begins with %q, or with _cgo_: rename it", name, name[:1])
 		case IsSource(name):
 			return fmt.Errorf("the go command would compile %s into the program: move it into a subfolder", name)
 		}
@@ -115,6 +119,14 @@ func isHidden(name string) bool { return strings.ContainsRune("._", rune(name[0]
 // isBadName reports whether no module can have a file or a folder of that name.
 func isBadName(name string) bool {
 	return module.CheckFilePath(name) != nil || slices.Contains([]string{".bzr", ".hg", ".git", ".svn"}, name)
+}
+
+// isInput reports whether the go command takes a path for the name of a package's file. Others might
+// be flags of its tools (SafeArg in cmd/go/internal/load).
+func isInput(name string) bool {
+	first, _ := utf8.DecodeRuneInString(name)
+	isSafe := first >= utf8.RuneSelf || unicode.IsLetter(first) || unicode.IsDigit(first) || first == '.' || first == '_'
+	return isSafe && !strings.HasPrefix(name, "_cgo_")
 }
 
 func badName(name string) error {

@@ -16,8 +16,8 @@ func TestFilesAsGo(t *testing.T) {
 	dir := newModule(t)
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
-	names := []string{"a", "b.txt", ".h", "_u", "d", "x:y", "q?", "it's", "größe", "[1]", "go.mod", ".git", "nul", "end."}
-	globs := []string{"*", "a", "d", "*/*", "d/*", "?", "[ab]*", ".h", "d/.h", "x:y", "größe", "all:*", "all:d", "all:d/*", "go.mod", "*/go.mod", "."}
+	names := []string{"a", "b.txt", ".h", "_u", "d", "x:y", "q?", "it's", "größe", "[1]", "_cgo_x", "go.mod", ".git", "nul", "end."}
+	globs := []string{"*", "a", "d", "*/*", "d/*", "[[]*/*", "_*", "?", "[ab]*", ".h", "d/.h", "x:y", "größe", "all:*", "all:d", "all:d/*", "go.mod", "*/go.mod", "."}
 	patterns := map[string]string{}
 	for i := range 60 {
 		name, pattern := fmt.Sprintf("p%02d", i), globs[random.IntN(len(globs))]
