@@ -20,9 +20,9 @@ type Archive struct {
 }
 
 // Fetch makes sure that dir has the dataset. It uses what is there: the files, Folder with the
-// files, or the archive, whose SHA-256 it checks and which it leaves there. Otherwise it downloads the archive, and removes it
-// when it has extracted the files. It blocks. Several goroutines and processes may call it
-// concurrently: one downloads, the others wait. progress may be nil.
+// files, or the archive, whose SHA-256 it checks and which it leaves there. Otherwise it downloads
+// the archive, and removes it when it has extracted the files. It blocks. Several goroutines and
+// processes may call it concurrently: one downloads, the others wait. progress may be nil.
 func (s Set) Fetch(ctx context.Context, dir string, progress io.Writer) error {
 	if s.find(dir) != "" {
 		return nil
