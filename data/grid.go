@@ -20,7 +20,7 @@ func Grid(batch *tensors.Tensor, columns int) (image.Image, error) {
 
 // TitledGrid is like Grid, and writes text above the grid and above its images. Images that are
 // narrower than the longest title are enlarged, each pixel to a square, until they are as wide as
-// it or have 100 pixels.
+// it, or 100 pixels wide or high.
 func TitledGrid(batch *tensors.Tensor, columns int, text GridText) (image.Image, error) {
 	dims := batch.Shape().Dimensions
 	if len(dims) != 4 || dims[3] != 1 && dims[3] != 3 || batch.Size() == 0 || columns < 1 {
@@ -56,7 +56,7 @@ type grid struct {
 	title, caption          int // The heights of the text above an image, and above the grid.
 }
 
-// widened is the width up to which images are enlarged to fit their titles.
+// widened is the width or height up to which images are enlarged to fit their titles.
 const widened = 100
 
 var separator = color.NRGBA{0x80, 0x80, 0x80, 0xff}
@@ -74,7 +74,7 @@ func newGrid(dims []int, columns int, text GridText, pen *pen) *grid {
 	for _, title := range text.Titles {
 		longest = max(longest, pen.width(title))
 	}
-	for g.width*g.zoom < min(longest, widened) {
+	for g.width*g.zoom < min(longest, widened) && g.height*g.zoom < widened {
 		g.zoom++
 	}
 	g.cell = image.Pt(max(g.width*g.zoom, longest), g.title+g.height*g.zoom)

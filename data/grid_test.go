@@ -88,6 +88,20 @@ func TestTitledGrid(t *testing.T) {
 	}
 }
 
+// TestTitledGridOfTallImages: an image is not enlarged to a tower.
+func TestTitledGridOfTallImages(t *testing.T) {
+	for _, test := range []struct{ height, width, shown int }{{900, 1, 900}, {60, 2, 120}, {30, 3, 120}} {
+		batch := tensors.FromShape(shapes.Make(dtypes.Float32, 1, test.height, test.width, 3))
+		img, err := data.TitledGrid(batch, 1, data.GridText{Titles: []string{"spectrum of a long signal"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := img.Bounds().Dy(); got != 16+test.shown {
+			t.Errorf("%d x %d pixels are drawn with a height of %d, want %d", test.height, test.width, got-16, test.shown)
+		}
+	}
+}
+
 // TestGridWithCaption widens the grid, and leaves the images as they are.
 func TestGridWithCaption(t *testing.T) {
 	img, err := data.TitledGrid(tensors.FromFlatDataAndDimensions([]float32{0, 1}, 2, 1, 1, 1), 2, data.GridText{Caption: "epoch 1,\n  step 200"})

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"gonbatch/distributed/ranktest"
@@ -15,7 +16,7 @@ import (
 func TestSweep(t *testing.T) {
 	u := newUser(t, ranktest.QuickCompilation)
 	out := u.mustSubmit(t, "--local", "--tasks", "2", example(t, "mnist_sweep.ipynb"),
-		"--", "-rates", "1e-5,2e-3", "-limit_train_batches", "60", "-limit_val_batches", "1", "-log_every", "20")
+		"--", "-rates", "1e-5, 2e-3", "-limit_train_batches", "60", "-limit_val_batches", "1", "-log_every", "20")
 	wantAll(t, out, "rate-1e-5: epoch 1/1  step 60/60", "rate-2e-3: epoch 1/1  step 60/60", "the best is rate-2e-3\n", "macro F1 ")
 	if got := accuracy(t, out); got < 0.8 {
 		t.Errorf("test accuracy %.4f, want at least 0.8:\n%s", got, out)
@@ -42,4 +43,22 @@ func TestSweep(t *testing.T) {
 	content, err := os.ReadFile(paths[0])
 	ok(t, err)
 	checkPicture(t, paths[0], content)
+
+	again, err := u.submit(t, "--local", example(t, "mnist_sweep.ipynb"), "--", "-rates", "1e-5,2e-3,1e-5")
+	if err == nil || strings.Contains(again, "epoch 1/1") {
+		t.Error("it trained with a rate that comes twice")
+	}
+	wantAll(t, again, `-rates must be positive numbers, each given once; got "1e-5" in "1e-5,2e-3,1e-5"`)
+}
+
+// TestSweepInJupyter executes the notebook in a real Jupyter client, on a small part of the images.
+func TestSweepInJupyter(t *testing.T) {
+	result := inJupyter(t, "mnist_sweep.ipynb", ranktest.QuickCompilation, "GONBATCH_CHECKPOINTS="+t.TempDir(),
+		"TRAINER_LIMIT_TRAIN_BATCHES=20", "TRAINER_LIMIT_VAL_BATCHES=1")
+	last := result.Outputs[len(result.Outputs)-1]
+	wantAll(t, last, "rate-1e-4: epoch 1/1  step 20/20", "rate-1e-3: epoch 1/1  step 20/20", "rate-1e-2: epoch 1/1  step 20/20", "the best is rate-1e-3\n", "macro F1 ")
+	if got := accuracy(t, last); got < 0.45 {
+		t.Errorf("test accuracy %.4f, want at least 0.45; guessing has 0.1:\n%s", got, last)
+	}
+	checkShown(t, result, 0, 0, 0, 0, 1)
 }

@@ -71,10 +71,18 @@ func (t *Trainer) readBest() (*checkpoint.Snapshot, origin, error) {
 		return nil, origin{}, err
 	}
 	if best == nil {
-		return nil, origin{}, fmt.Errorf("no checkpoint in %s has the metric %q: give Fit a validation set, or set checkpoint.monitor to train/loss", t.saver.path, t.config.Checkpoint.Monitor)
+		return nil, origin{}, fmt.Errorf("no checkpoint in %s has the metric %q: %s", t.saver.path, t.config.Checkpoint.Monitor, t.toMeasure())
 	}
 	from, err := originOf(best)
 	return best, from, err
+}
+
+// toMeasure says how to get a checkpoint with the monitored metric.
+func (t *Trainer) toMeasure() string {
+	if t.at.Epoch == 0 {
+		return "it is measured at the end of an epoch, and the training ended before: train longer"
+	}
+	return "give Fit a validation set, or set checkpoint.monitor to train/loss"
 }
 
 // use gives the model the weights of a checkpoint.

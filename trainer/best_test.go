@@ -94,6 +94,9 @@ func TestLoadBestRefuses(t *testing.T) {
 		"no folder":     {func(*trainer.Config) {}, "no folder of checkpoints: set checkpoint.dir"},
 		"off":           {func(c *trainer.Config) { c.Checkpoint.Off = true }, "checkpoint.off is set"},
 		"not validated": {func(c *trainer.Config) { c.Checkpoint.Dir = t.TempDir() }, `has the metric "val/loss": give Fit a validation set`},
+		"a part of an epoch": {func(c *trainer.Config) {
+			c.Checkpoint.Dir, c.Checkpoint.Monitor, c.MaxSteps = t.TempDir(), "train/loss", 1
+		}, `has the metric "train/loss": it is measured at the end of an epoch, and the training ended before: train longer`},
 	} {
 		config := whole
 		c.change(&config)

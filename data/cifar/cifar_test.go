@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -183,6 +184,8 @@ func TestFetchTakesWhatIsThere(t *testing.T) {
 func TestFetchRefuses(t *testing.T) {
 	set, files := small()
 	set, archive, _ := pack(t, set, files)
+	damaged := bytes.Clone(archive)
+	damaged[len(damaged)-6]++ // In gzip's checksum, behind the last file.
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	for _, tc := range []struct {
@@ -196,7 +199,12 @@ func TestFetchRefuses(t *testing.T) {
 			want: []string{"small: cannot get small.tar.gz", closed.URL + "/kriz/small.tar.gz: cannot connect", "fix: download it elsewhere", "put it at DIR/small.tar.gz", "SHA-256", "copy or link it to DIR/small-bin"},
 		},
 		{name: "another archive", change: func(s *Set) { s.Archive.SHA256 = strings.Repeat("0", 64) }, want: []string{"wrong checksum", "small.tar.gz.bad"}},
-		{name: "a damaged archive", there: map[string][]byte{"small.tar.gz": make([]byte, len(archive))}, want: []string{"DIR/small.tar.gz is not gzip", "remove the archive"}},
+		{name: "a damaged archive", there: map[string][]byte{"small.tar.gz": damaged}, want: []string{"wrong checksum: DIR/small.tar.gz has SHA-256", "remove it, and it is downloaded again"}},
+		{
+			name: "a part of the archive, no network", change: func(s *Set) { s.Archive.Addresses = []string{closed.URL + "/kriz/"} },
+			there: map[string][]byte{"small.tar.gz": archive[:100]},
+			want:  []string{fmt.Sprintf("the file that is at DIR/small.tar.gz has 100 bytes, not %d", len(archive))},
+		},
 		{name: "an archive without a file", change: func(s *Set) { s.Test = []File{{Name: "other.bin", Images: 1}} }, want: []string{`no member "small-bin/other.bin"`}},
 		{name: "a file of another size", change: func(s *Set) { s.Test = []File{{Name: "test.bin", Images: 2}} }, want: []string{"test.bin has 3074 bytes, not 6148"}},
 	} {
@@ -214,6 +222,27 @@ func TestFetchRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFetchKeepsTheArchive: if the files can't be written, the next call need not download again.
+func TestFetchKeepsTheArchive(t *testing.T) {
+	set, files := small()
+	set, _, requests := pack(t, set, files)
+	dir := t.TempDir()
+	obstacle := filepath.Join(dir, "small-bin", "b.bin", "folder")
+	if err := os.MkdirAll(obstacle, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Fetch(context.Background(), dir, nil); err == nil || !strings.Contains(err.Error(), "b.bin") {
+		t.Errorf("error %v, want one that names b.bin", err)
+	}
+	if err := os.RemoveAll(filepath.Dir(obstacle)); err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Fetch(context.Background(), dir, nil); err != nil || requests.Load() != 1 {
+		t.Errorf("the second time: %v, %d requests", err, requests.Load())
+	}
+	checkLoad(t, set, dir)
 }
 
 func TestLoadRefuses(t *testing.T) {

@@ -20,9 +20,9 @@ type Archive struct {
 }
 
 // Fetch makes sure that dir has the dataset. It uses what is there: the files, Folder with the
-// files, or the archive, which it leaves there. Otherwise it downloads the archive, and removes it
-// when it has extracted the files. It blocks. Several goroutines and processes may call it
-// concurrently: one downloads, the others wait. progress may be nil.
+// files, or the archive, whose SHA-256 it checks and which it leaves there. Otherwise it downloads
+// the archive, and removes it when it has extracted the files. It blocks. Several goroutines and
+// processes may call it concurrently: one downloads, the others wait. progress may be nil.
 func (s Set) Fetch(ctx context.Context, dir string, progress io.Writer) error {
 	if s.find(dir) != "" {
 		return nil
@@ -46,6 +46,9 @@ func (s Set) Fetch(ctx context.Context, dir string, progress io.Writer) error {
 func (s Set) get(ctx context.Context, dir string, progress io.Writer) error {
 	path := filepath.Join(dir, s.Archive.Name)
 	if fetch.Have(path, s.Archive.Size) {
+		if err := fetch.Verify(path, s.Archive.Size, s.Archive.SHA256); err != nil {
+			return fmt.Errorf("%w; remove it, and it is downloaded again", err)
+		}
 		return s.extract(path, dir)
 	}
 	src := fetch.Source{Name: s.Archive.Name, SHA256: s.Archive.SHA256, Size: s.Archive.Size}
@@ -55,10 +58,16 @@ func (s Set) get(ctx context.Context, dir string, progress io.Writer) error {
 	if err := fetch.File(ctx, src, path, fetch.Options{Progress: progress}); err != nil {
 		if failed, ok := errors.AsType[*fetch.Error](err); ok {
 			failed.Fix += fmt.Sprintf("; if you have its folder %s already, copy or link it to %s", s.Folder, filepath.Join(dir, s.Folder))
+			if info, err := os.Stat(path); err == nil {
+				failed.Fix += fmt.Sprintf("; the file that is at %s has %d bytes, not %d", path, info.Size(), s.Archive.Size)
+			}
 		}
 		return err
 	}
-	return errors.Join(s.extract(path, dir), os.Remove(path))
+	if err := s.extract(path, dir); err != nil {
+		return err
+	}
+	return os.Remove(path)
 }
 
 // extract extracts the files to Folder in dir.
@@ -72,8 +81,5 @@ func (s Set) extract(archive, dir string) error {
 			Name: s.Folder + "/" + f.Name, Dest: filepath.Join(dir, s.Folder, f.Name), Size: int64(f.Images * s.record()),
 		})
 	}
-	if err := fetch.ExtractTarGz(archive, members); err != nil {
-		return fmt.Errorf("%w; remove the archive, and it is downloaded again", err)
-	}
-	return nil
+	return fetch.ExtractTarGz(archive, members)
 }

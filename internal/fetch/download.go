@@ -76,7 +76,7 @@ func (d *download) from(ctx context.Context, url string) error {
 
 // finish checks the complete part and moves it to its place.
 func (d *download) finish(resumed bool) error {
-	err := verify(d.part, d.Size, d.SHA256)
+	err := Verify(d.part, d.Size, d.SHA256)
 	switch {
 	case err == nil:
 		if err := commit(d.part, d.path); err != nil {

@@ -41,8 +41,9 @@ func WriteFile(path string, r io.Reader, size int64, sum string) (err error) {
 	return commit(tmp.Name(), path)
 }
 
-// verify checks the size and SHA-256 of the file at path.
-func verify(path string, size int64, sum string) error {
+// Verify returns an error if the file at path has another size or SHA-256; a size of 0 and an empty
+// sum are not checked. It reads the whole file.
+func Verify(path string, size int64, sum string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func (p pack) get(ctx context.Context, dest string, have func() bool, opts Optio
 		}
 		archive, err := only(tmp, p.archive)
 		if err == nil {
-			err = verify(archive, p.size, p.sha256)
+			err = Verify(archive, p.size, p.sha256)
 		}
 		if err == nil {
 			err = p.extract(archive)

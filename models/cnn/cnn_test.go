@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -251,6 +252,32 @@ func TestBatchNormEqualsGoMLX(t *testing.T) {
 			}
 			compare(t, ours, plain, modelstest.Noise(uint64(i), size...), training)
 		})
+	}
+}
+
+// TestBatchNormInHalfPrecision: sums over many pixels are exact, and those of float16 don't
+// overflow: the result has the mean 0 and the variance 1.
+func TestBatchNormInHalfPrecision(t *testing.T) {
+	for _, dtype := range []dtypes.DType{dtypes.BFloat16, dtypes.Float16} {
+		store := model.NewStore()
+		exec := model.MustNewExec(modelstest.Backend(t), store, func(scope *model.Scope, x *graph.Node) []*graph.Node {
+			store.SetTraining(x.Graph(), true)
+			y := cnn.BatchNorm(scope, graph.ConvertDType(graph.AddScalar(x, 1.5), dtype)).Done()
+			if y.DType() != dtype {
+				t.Errorf("%s becomes %s", dtype, y.DType())
+			}
+			y = graph.ConvertDType(y, dtypes.Float32)
+			return []*graph.Node{graph.ReduceAllMean(y), graph.ReduceAllMean(graph.Square(y))}
+		})
+		out, err := exec.Exec(modelstest.Noise(1, 32, 32, 32, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []float32{0, 1} {
+			if got := modelstest.Values(t, out[i])[0]; !(math.Abs(float64(got-want)) < 0.01) {
+				t.Errorf("%s: the mean of y^%d is %v, want %v", dtype, i+1, got, want)
+			}
+		}
 	}
 }
 

@@ -163,9 +163,10 @@ func (n normalization) inverseDeviation(variance *graph.Node) *graph.Node {
 
 // byBatch normalizes by the mean and variance of the batch, and returns both.
 func (n normalization) byBatch() (y, mean, variance *graph.Node) {
-	if n.overRanks = allranks.Mean(n.x.Graph()); n.overRanks != nil && n.x.DType().IsHalfPrecision() {
+	if n.x.DType().IsHalfPrecision() {
 		return n.widened()
 	}
+	n.overRanks = allranks.Mean(n.x.Graph())
 	if !fast(n.x) && n.overRanks == nil {
 		return graph.InternalBatchNormForTraining(n.x, n.scale, n.offset, float32(n.epsilon), -1)
 	}
@@ -181,7 +182,8 @@ func (n normalization) byBatch() (y, mean, variance *graph.Node) {
 	return y, mean, variance
 }
 
-// widened computes byBatch in float32: sums of half precision lose too much.
+// widened computes byBatch in float32: sums of half precision lose too much, and those of float16
+// overflow.
 func (n normalization) widened() (y, mean, variance *graph.Node) {
 	dtype := n.x.DType()
 	for _, node := range []**graph.Node{&n.x, &n.scale, &n.offset} {
