@@ -123,7 +123,7 @@ func TestPickByAlias(t *testing.T) {
 	if err != nil || !slices.Equal(m.CellNames(), []string{"cell-9", "cell-3"}) {
 		t.Errorf("%v, %v", m, err)
 	}
-	if got := nbcell.DescribePosition(nb, "user.ipynb[cell [3]]:2"); !strings.HasPrefix(got, "user.ipynb, cell [3], line 2:") {
+	if got := nbcell.DescribePosition(nb, nb.Name(), "user.ipynb[cell [3]]:2"); !strings.HasPrefix(got, "user.ipynb, cell [3], line 2:") {
 		t.Errorf("%q", got)
 	}
 }
