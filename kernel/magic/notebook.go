@@ -109,7 +109,7 @@ func notebookText(name string, sources []Cell) ([]byte, error) {
 	cells := make([]cell, len(sources))
 	for i, c := range sources {
 		if c.ID == "" {
-			c.ID = "cell-" + strconv.Itoa(i+1)
+			c.ID = "session-" + strconv.Itoa(i+1) // not cell-1, which is a name for --cell
 		}
 		if c.metadata == nil {
 			c.metadata = json.RawMessage("{}")

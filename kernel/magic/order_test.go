@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/nbformat"
 )
 
 // ran returns a cell of a session with the numbers of its first and last run. If number is not 0,
@@ -111,5 +113,22 @@ func TestLabels(t *testing.T) {
 	cells := []Cell{ran("a", 1, 1, 4), ran("b", 7, 7, 0), ran("c", 2, 3, 4)}
 	if got, want := labelsOf(cells), []string{"4", "[7]", "[3]"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestOwnIDs: the ids of cells that a client sends none for aren't names of the job's cells.
+func TestOwnIDs(t *testing.T) {
+	text, err := notebookText("u.ipynb", []Cell{ran("a", 1, 1, 4), {ID: "x", Source: "b"}, ran("c", 2, 3, 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nb, err := nbformat.Parse("u.ipynb", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"session-1", "x", "session-3"} {
+		if got := nb.Cells[i].ID; got != want {
+			t.Errorf("cell %d: id %q, want %q", i+1, got, want)
+		}
 	}
 }

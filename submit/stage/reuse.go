@@ -114,7 +114,7 @@ func (n Notebook) lastRun(root, from string, cells []string) (rundir.Dir, error)
 	var last candidate
 	for _, dir := range runs {
 		m, err := rundir.ReadManifest(dir)
-		if err != nil || m.Notebook.Path != path {
+		if err != nil || m.Notebook.Path != path || m.Part {
 			continue
 		}
 		if run := (candidate{dir, m.Created, hasCells(m, cells)}); run.better(last) {
