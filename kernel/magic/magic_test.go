@@ -316,8 +316,8 @@ func TestWithoutResults(t *testing.T) {
 func TestAsMain(t *testing.T) {
 	tests := []struct{ name, body, want string }{
 		{name: "statements", body: "x++", want: "%%\nx++"},
-		{name: "has a main", body: "var y int\n%% -n 1\nx++", want: "var y int\n%% -n 1\nx++"},
-		{name: "func main", body: "func main() {}", want: "func main() {}"},
+		{name: "has a main", body: "var y int\n%% -n 1\nx++", want: "\nvar y int\n%% -n 1\nx++"},
+		{name: "func main", body: "func main() {}", want: "\nfunc main() {}"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

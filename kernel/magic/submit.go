@@ -94,10 +94,23 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 	}
 	cells, this := m.cellsOf(s), m.tagged([]Cell{s.Current()})[0]
 	this.Source = asMain(c.Body)
+	cells = withNumberFree(cells, this.number)
 	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %s\n", plural.Of(len(cells), "other cell")))
 	cells = append(cells, this)
 	labels := labelsOf(cells)
 	return m.submitCells(ctx, s, cells, slices.Concat([]string{"--cell", labels[len(cells)-1]}, m.sessionKept(), words))
+}
+
+// withNumberFree returns the cells with none that has this number: one that had it is an earlier
+// text of the cell that %%submit submits.
+func withNumberFree(cells []Cell, number int) []Cell {
+	free := slices.Clone(cells)
+	for i := range free {
+		if free[i].number == number {
+			free[i].number = 0
+		}
+	}
+	return free
 }
 
 // submitCells writes a notebook of the cells next to the real one, so that the same submit.yaml
