@@ -137,7 +137,7 @@ func (p Prepared) stageKept(dir rundir.Dir) error {
 }
 
 // copyNotebook writes the notebook that was compiled. It converts a notebook in Go format to
-// .ipynb, and copies any other file unchanged. If the file was saved after it was read, the copy
+// .ipynb, and copies any other file unchanged, except for an origin that was dropped. If the file was saved after it was read, the copy
 // has the text that was read, without outputs.
 func copyNotebook(shell submit.Shell, file *nbformat.File, to string) error {
 	if nbformat.IsPercent(file.Path) {
@@ -150,6 +150,9 @@ func copyNotebook(shell submit.Shell, file *nbformat.File, to string) error {
 			return err
 		}
 		return rundir.WriteFileAtomic(to, data, 0o600)
+	}
+	if file.Changed() {
+		return rundir.WriteFileAtomic(to, file.Text(), 0o600)
 	}
 	same, err := copyUnchanged(file, to)
 	if err != nil || same {
