@@ -92,6 +92,9 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 	if err != nil {
 		return fmt.Errorf("%%%%submit %s: %w", c.Args, err)
 	}
+	if strings.TrimSpace(c.Body) == "" {
+		return errors.New("%%submit: there is nothing below this line: write the code of the job there, or use %submit for the whole session")
+	}
 	cells, this := m.cellsOf(s), m.tagged([]Cell{s.Current()})[0]
 	this.Source = asMain(c.Body)
 	cells = withNumberFree(cells, this.number)

@@ -124,7 +124,7 @@ func first(nb *nbformat.Notebook, plan Plan, before int) (cells []*nbformat.Cell
 
 // name returns a cell's name for messages.
 func name(cell *nbformat.Cell) string {
-	if cell.ID == "" {
+	if cell.ID == "" || cell.Alias != "" {
 		return "cell " + cell.Label()
 	}
 	return fmt.Sprintf("cell %s (id %s)", cell.Label(), cell.ID)
