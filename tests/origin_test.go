@@ -2,6 +2,7 @@ package tests
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func TestOrigin(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	u.writeSession(t, ".session-1.ipynb", "func boom() {\n\tpanic(\"boom\")\n}", "%%\nboom()")
+	u.writeSession(t, ".session-1.ipynb", []string{"[7]", "4"}, "func boom() {\n\tpanic(\"boom\")\n}", "%%\nboom()")
 	out, err := u.submit(t, "--local", "--name", "first", "--of", "my own.ipynb", ".session-1.ipynb")
 	if err == nil {
 		t.Fatalf("the job succeeded:\n%s", out)
@@ -44,16 +45,56 @@ func TestOrigin(t *testing.T) {
 	mustHave(t, out, "(at notebook.ipynb[cell 1]:3)", "called from notebook.ipynb, cell 2 (id session-2), line 2:\n\tboom() // again")
 }
 
-// writeSession writes a notebook of two cells as a kernel does: made from cell [7], which isn't in
-// the user's notebook, and cell 4.
-func (u user) writeSession(t *testing.T, name, unsaved, saved string) {
+// TestReuseRenamedCells: --from takes the values that %keep kept in the cells before, although their
+// numbers, and so their names, are others now.
+func TestReuseRenamedCells(t *testing.T) {
+	t.Parallel()
+	code := []string{"var n = 1\n%keep n", "%%\nn = 42", "%%\nprintln(\"n is\", n)"}
+	for _, tt := range []struct {
+		name          string
+		before, after []string
+	}{
+		{"a session that was saved", []string{"[1]", "[2]", "[3]"}, []string{"4", "5", "6"}},
+		{"a session above which cells were added", []string{"1", "2", "3"}, []string{"2", "3", "4"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t)
+			u.writeSession(t, ".session-1.ipynb", tt.before, code...)
+			u.mustSubmit(t, "--local", "--of", "my own.ipynb", ".session-1.ipynb")
+			u.writeSession(t, ".session-1.ipynb", tt.after, code...)
+			mustHave(t, u.mustSubmit(t, "--local", "--of", "my own.ipynb", "--from", tt.after[2], ".session-1.ipynb"), "n is 42")
+		})
+	}
+	t.Run("Markdown was added", func(t *testing.T) {
+		t.Parallel()
+		u := newUser(t)
+		u.mustSubmit(t, "--local", u.write(t, "n.ipynb", code...))
+		file := filepath.Join(u.folder, "n.ipynb")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		added := strings.Replace(string(text), `"cells":[`, `"cells":[{"cell_type":"markdown","metadata":{},"source":"Some text."},`, 1)
+		if err := os.WriteFile(file, []byte(added), 0o644); err != nil || added == string(text) {
+			t.Fatal(err)
+		}
+		mustHave(t, u.mustSubmit(t, "--local", "--from", "4", "n.ipynb"), "n is 42")
+	})
+}
+
+// writeSession writes a notebook as a kernel does: made from cells of my own.ipynb with these labels.
+func (u user) writeSession(t *testing.T, name string, labels []string, sources ...string) {
 	t.Helper()
-	cell := func(id, source string) map[string]any {
-		return map[string]any{"id": id, "cell_type": "code", "source": source, "metadata": map[string]any{}, "outputs": []any{}, "execution_count": nil}
+	var cells []any
+	for i, source := range sources {
+		cells = append(cells, map[string]any{
+			"id": fmt.Sprint("session-", i+1), "cell_type": "code", "source": source, "metadata": map[string]any{}, "outputs": []any{}, "execution_count": nil,
+		})
 	}
 	text, err := json.Marshal(map[string]any{
-		"nbformat": 4, "nbformat_minor": 5, "cells": []any{cell("session-1", unsaved), cell("session-2", saved)},
-		"metadata": map[string]any{nbformat.OriginKey: nbformat.Origin{Notebook: "my own.ipynb", Cells: []string{"[7]", "4"}}},
+		"nbformat": 4, "nbformat_minor": 5, "cells": cells,
+		"metadata": map[string]any{nbformat.OriginKey: nbformat.Origin{Notebook: "my own.ipynb", Cells: labels}},
 	})
 	if err != nil {
 		t.Fatal(err)
