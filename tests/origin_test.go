@@ -45,8 +45,8 @@ func TestOrigin(t *testing.T) {
 	mustHave(t, out, "(at notebook.ipynb[cell 1]:3)", "called from notebook.ipynb, cell 2 (id session-2), line 2:\n\tboom() // again")
 }
 
-// TestReuseRenamedCells: --from takes the values that %keep kept in the cells before, although their
-// numbers, and so their names, are others now.
+// TestReuseRenamedCells: --from takes the values that %keep kept in the cells before, although they
+// have other numbers now, and so other names.
 func TestReuseRenamedCells(t *testing.T) {
 	t.Parallel()
 	code := []string{"var n = 1\n%keep n", "%%\nn = 42", "%%\nprintln(\"n is\", n)"}
@@ -83,7 +83,8 @@ func TestReuseRenamedCells(t *testing.T) {
 	})
 }
 
-// writeSession writes a notebook as a kernel does: made from cells of my own.ipynb with these labels.
+// writeSession writes a notebook as a kernel does: made from cells of my own.ipynb with these
+// labels.
 func (u user) writeSession(t *testing.T, name string, labels []string, sources ...string) {
 	t.Helper()
 	var cells []any
