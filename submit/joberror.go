@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 )
 
@@ -147,12 +148,8 @@ func DescribeFailure(f rundir.Failure) string {
 	return text
 }
 
-var (
-	// shellFailure matches the message of a shell command's script when the command failed.
-	shellFailure = regexp.MustCompile(`^gonbatch: (.+, cell \d+.*, line \d+: .* ended with exit code \d+)$`)
-	// cellPlace matches a position in a notebook's cell, as exported programs report it.
-	cellPlace = regexp.MustCompile(`[^\s/]*\.ipynb\[[^\]]*\]:\d+`)
-)
+// shellFailure matches the message of a shell command's script when the command failed.
+var shellFailure = regexp.MustCompile(`^gonbatch: (.+, cell (?:\d+|\[\d+\]).*, line \d+: .* ended with exit code \d+)$`)
 
 // IsGoFailure reports whether a log line begins Go's message about a failed program.
 func IsGoFailure(line string) bool {
@@ -170,8 +167,8 @@ func cause(lines []string) string {
 			continue
 		}
 		for _, frame := range lines[i:] {
-			if place := cellPlace.FindString(frame); place != "" && !strings.Contains(line, place) {
-				return line + " (at " + place + ")"
+			if places := nbformat.Places(frame); len(places) > 0 && !strings.Contains(line, places[0]) {
+				return line + " (at " + places[0] + ")"
 			}
 		}
 		return line

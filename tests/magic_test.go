@@ -93,6 +93,8 @@ func TestMagicErrors(t *testing.T) {
 		{"%%submit --nodes 0\nx()", []string{"nodes"}},
 		{"%%submit --nosuch\nprintln(1)", []string{"unknown flag: --nosuch", "submit --help"}},
 		{"%%submit\nprintln(1)", []string{"sbatch"}},
+		{"%%submit --local\n\n", []string{"%%submit: there is nothing below this line", "%submit for the whole session"}},
+		{"%%submit --local\nfunc main() {\n\tundefined()\n}", []string{"cell [", "line 3, column 2: undefined: undefined"}},
 		{"%distributed", []string{"want the number of ranks, 1 to 64"}},
 		{"%distributed many", []string{"%distributed many: want the number of ranks"}},
 		{"%devices gpu", []string{"%devices gpu: it takes no arguments"}},

@@ -19,6 +19,8 @@ type File struct {
 	SHA256 string
 	// text is the file's content, without the outputs of its cells.
 	text []byte
+	// own is set if DropOrigin has changed text.
+	own bool
 }
 
 // Read reads the notebook in the file at path, without the outputs of its cells: nothing here needs
@@ -83,6 +85,24 @@ func (f *File) Parse() (*Notebook, error) {
 
 // Text returns the file's content, without the outputs of the cells.
 func (f *File) Text() []byte { return f.text }
+
+// DropOrigin makes the file's notebook one of its own: a run's notebook.ipynb that is submitted
+// again, and may have been edited, has its own cells.
+func (f *File) DropOrigin() error {
+	nb, err := f.Parse()
+	if err != nil || nb.Origin == nil {
+		return err
+	}
+	if err := nb.DropOrigin(); err != nil {
+		return err
+	}
+	f.text, err = nb.Marshal()
+	f.own = true
+	return err
+}
+
+// Changed reports whether Text says something else than the file did.
+func (f *File) Changed() bool { return f.own }
 
 // maxExact is the maximum size of a file that is read again, as a whole, to locate a mistake in it.
 const maxExact = 64 << 20

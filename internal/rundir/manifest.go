@@ -19,6 +19,9 @@ type Manifest struct {
 	Name string `json:"name"`
 	// Notebook is the notebook's path when it was submitted, and its hash.
 	Notebook File `json:"notebook"`
+	// Part is set if the run is of one cell of a kernel's session. It began with the session's
+	// values of %keep, so --from does not reuse it unless --from-run names it.
+	Part bool `json:"part,omitempty"`
 	// Git is the state of the notebook's repository; nil if it is not in one.
 	Git *Git `json:"git,omitempty"`
 	// SourcesSHA256 is the hash of the exported Go module.

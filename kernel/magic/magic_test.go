@@ -123,7 +123,7 @@ func TestRun(t *testing.T) {
 		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--json --of notebook.ipynb --name mine .session-*.ipynb"},
 		{
 			name: "one cell", call: Call{Name: "%submit", Args: "--nodes 1", Body: "x++"}, cells: []string{"var x int", "%submit"},
-			args: "--json --name notebook --cell [9] --nodes 1 .session-*.ipynb", text: "with the declarations of 1 other cell",
+			args: "--json --name notebook --of notebook.ipynb --cell [9] --nodes 1 .session-*.ipynb", text: "with the declarations of 1 other cell",
 		},
 		{name: "nothing to submit", call: Call{Name: "submit"}, cells: []string{"%submit"}, err: "no cell of this session has run"},
 		{name: "no file", call: Call{Name: "submit", Args: "--saved"}, err: "doesn't say which file"},
@@ -316,8 +316,8 @@ func TestWithoutResults(t *testing.T) {
 func TestAsMain(t *testing.T) {
 	tests := []struct{ name, body, want string }{
 		{name: "statements", body: "x++", want: "%%\nx++"},
-		{name: "has a main", body: "var y int\n%% -n 1\nx++", want: "var y int\n%% -n 1\nx++"},
-		{name: "func main", body: "func main() {}", want: "func main() {}"},
+		{name: "has a main", body: "var y int\n%% -n 1\nx++", want: "\nvar y int\n%% -n 1\nx++"},
+		{name: "func main", body: "func main() {}", want: "\nfunc main() {}"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

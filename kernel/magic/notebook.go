@@ -75,23 +75,20 @@ func usedName(c gocell.Cell, names []string) string {
 	return ""
 }
 
-// asMain turns a cell into a main cell.
+// asMain turns the body of %%submit into a main cell, with the same line numbers as the cell of the
+// magic.
 func asMain(body string) string {
 	if gocell.Parse(body).File().HasMain() {
-		return body
+		return "\n" + body
 	}
 	return "%%\n" + body
 }
 
-// labelsOf returns how messages about a job name the cells. No two have the same label.
+// labelsOf returns how messages about a job name the cells.
 func labelsOf(cells []Cell) []string {
 	labels := make([]string, len(cells))
 	for i, c := range cells {
 		labels[i] = c.label()
-		if slices.Contains(labels[:i], labels[i]) {
-			c.number = 0
-			labels[i] = c.label()
-		}
 	}
 	return labels
 }
@@ -108,8 +105,8 @@ func notebookText(name string, sources []Cell) ([]byte, error) {
 	}
 	cells := make([]cell, len(sources))
 	for i, c := range sources {
-		if c.ID == "" {
-			c.ID = "cell-" + strconv.Itoa(i+1)
+		if c.ID == "" || slices.ContainsFunc(sources[i+1:], func(later Cell) bool { return later.ID == c.ID }) {
+			c.ID = "session-" + strconv.Itoa(i+1) // not cell-1, which is a name for --cell
 		}
 		if c.metadata == nil {
 			c.metadata = json.RawMessage("{}")

@@ -3,9 +3,13 @@ package magic
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/nbformat"
 )
 
 // ran returns a cell of a session with the numbers of its first and last run. If number is not 0,
@@ -106,10 +110,50 @@ func TestAsRun(t *testing.T) {
 	}
 }
 
-// TestLabels: messages about a job name the user's cells, each differently.
+// TestLabels: messages about a job name the user's cells, each differently. A deleted cell isn't
+// called by the number of another one with the same text.
 func TestLabels(t *testing.T) {
-	cells := []Cell{ran("a", 1, 1, 4), ran("b", 7, 7, 0), ran("c", 2, 3, 4)}
-	if got, want := labelsOf(cells), []string{"4", "[7]", "[3]"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+	const notebook = `{"nbformat":4,"metadata":{},"cells":[
+		{"cell_type":"markdown","metadata":{},"source":"a"},
+		{"cell_type":"code","id":"kept","metadata":{},"source":"%%\nf()"},
+		{"cell_type":"code","metadata":{},"source":"a"},
+		{"cell_type":"code","metadata":{},"source":"a"}]}`
+	for _, tt := range []struct {
+		name  string
+		cells []Cell
+		want  []string
+	}{
+		{"a deleted twin", []Cell{{ID: "gone", Source: "%%\nf()", Last: 1}, {ID: "kept", Source: "%%\nf()", Last: 2}}, []string{"[1]", "2"}},
+		{"without ids", []Cell{{Source: "a", Last: 1}, {Source: "%%\nf()", Last: 2}, {Source: "a", Last: 3}, {Source: "a", Last: 4}}, []string{"3", "2", "4", "[4]"}},
+	} {
+		m, dir := newMagics(t, "completed")
+		m.opts.Environ = append(m.opts.Environ, "JPY_SESSION_NAME=u.ipynb")
+		if err := os.WriteFile(filepath.Join(dir, "u.ipynb"), []byte(notebook), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := labelsOf(m.tagged(tt.cells)); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	if got := labelsOf(withNumberFree([]Cell{ran("a", 1, 1, 4), ran("b", 2, 2, 5)}, 4)); !slices.Equal(got, []string{"[1]", "5"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestOwnIDs: the ids of cells that a client sends none for aren't names of the job's cells, and an
+// earlier text of a cell doesn't have its id.
+func TestOwnIDs(t *testing.T) {
+	text, err := notebookText("u.ipynb", []Cell{ran("a", 1, 1, 4), {ID: "x", Source: "b"}, ran("c", 2, 3, 2), {ID: "x", Source: "d"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nb, err := nbformat.Parse("u.ipynb", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"session-1", "session-2", "session-3", "x"} {
+		if got := nb.Cells[i].ID; got != want {
+			t.Errorf("cell %d: id %q, want %q", i+1, got, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package magic
 
 import (
+	"slices"
 	"strings"
 
 	"gonbatch/internal/gocell"
@@ -9,30 +10,28 @@ import (
 
 // tagged adds to the cells of a session their metadata and numbers from the notebook as it was last
 // saved: clients don't send the tags, such as notebook-only or a main cell's name. A cell is found
-// by its id, or by its text.
+// by its id, or else by its text. No two cells get the same number.
 func (m *Magics) tagged(cells []Cell) []Cell {
-	byKey := m.savedCells()
-	tagged := make([]Cell, len(cells))
-	for i, c := range cells {
-		for _, key := range keys(c) {
-			if saved, ok := byKey[key]; ok && c.number == 0 {
-				c.metadata, c.number = saved.Field("metadata"), saved.Number
-				c.placed = strings.HasPrefix(key, "id ")
-			}
+	tagged, saved := slices.Clone(cells), m.savedCells()
+	for i, c := range tagged {
+		found := func(s *nbformat.Cell) bool { return c.ID != "" && c.ID == s.ID }
+		if at := slices.IndexFunc(saved, found); at >= 0 {
+			tagged[i].placed, tagged[i].number, tagged[i].metadata = true, saved[at].Number, saved[at].Field("metadata")
+			saved = slices.Delete(saved, at, at+1)
 		}
-		tagged[i] = c
+	}
+	for i, c := range tagged {
+		found := func(s *nbformat.Cell) bool { return c.number == 0 && plainText(c.Source) == plainText(s.Source) }
+		if at := slices.IndexFunc(saved, found); at >= 0 {
+			tagged[i].number, tagged[i].metadata = saved[at].Number, saved[at].Field("metadata")
+			saved = slices.Delete(saved, at, at+1)
+		}
 	}
 	return tagged
 }
 
-// keys returns the keys by which a cell is found, the most reliable first.
-func keys(c Cell) []string {
-	text := "text " + strings.TrimSpace(gocell.PlainLines(c.Source)) // as the kernel executes it
-	if c.ID == "" {
-		return []string{text}
-	}
-	return []string{"id " + c.ID, text}
-}
+// plainText returns a cell's text as the kernel executes it.
+func plainText(source string) string { return strings.TrimSpace(gocell.PlainLines(source)) }
 
 // Declaring returns the number, from 1, of the cell of the saved notebook that declares a key, as
 // defined by gocell.Declares; 0 if there is none.
@@ -49,20 +48,12 @@ func (m *Magics) Declaring(key string) int {
 	return 0
 }
 
-// savedCells returns the code cells of the saved notebook, by their keys. It returns none if there
-// is not a readable file: then only the session counts.
-func (m *Magics) savedCells() map[string]*nbformat.Cell {
-	byKey := map[string]*nbformat.Cell{}
+// savedCells returns the code cells of the saved notebook. It returns none if there is not a
+// readable file: then only the session counts.
+func (m *Magics) savedCells() []*nbformat.Cell {
 	notebook, err := nbformat.Read(m.notebookFile())
 	if err != nil {
-		return byKey
+		return nil
 	}
-	for _, c := range notebook.Cells {
-		for _, key := range keys(Cell{ID: c.ID, Source: c.Source}) {
-			if _, taken := byKey[key]; c.Type == nbformat.Code && !taken {
-				byKey[key] = c
-			}
-		}
-	}
-	return byKey
+	return slices.DeleteFunc(notebook.Cells, func(c *nbformat.Cell) bool { return c.Type != nbformat.Code })
 }

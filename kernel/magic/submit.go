@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/google/shlex"
 )
@@ -46,7 +47,7 @@ func (m *Magics) submit(ctx context.Context, s Session, args string) error {
 		return errors.New("%submit: no cell of this session has run without an error yet: run the notebook's cells first, or use %submit --saved")
 	}
 	s.Print(fmt.Sprintf("submitting this session: %s, as last run without an error\n", plural.Of(len(cells), "cell")))
-	return m.submitCells(ctx, s, cells, append([]string{"--of", m.notebook()}, words...))
+	return m.submitCells(ctx, s, cells, words)
 }
 
 // cellsOf returns the session's cells for the job, and prints which cells it leaves out.
@@ -91,12 +92,28 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 	if err != nil {
 		return fmt.Errorf("%%%%submit %s: %w", c.Args, err)
 	}
+	if strings.TrimSpace(c.Body) == "" {
+		return errors.New("%%submit: there is nothing below this line: write the code of the job there, or use %submit for the whole session")
+	}
 	cells, this := m.cellsOf(s), m.tagged([]Cell{s.Current()})[0]
 	this.Source = asMain(c.Body)
+	cells = withNumberFree(cells, this.number)
 	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %s\n", plural.Of(len(cells), "other cell")))
 	cells = append(cells, this)
 	labels := labelsOf(cells)
 	return m.submitCells(ctx, s, cells, slices.Concat([]string{"--cell", labels[len(cells)-1]}, m.sessionKept(), words))
+}
+
+// withNumberFree returns the cells with none that has this number: one that had it is an earlier
+// text of the cell that %%submit submits.
+func withNumberFree(cells []Cell, number int) []Cell {
+	free := slices.Clone(cells)
+	for i := range free {
+		if free[i].number == number {
+			free[i].number = 0
+		}
+	}
+	return free
 }
 
 // submitCells writes a notebook of the cells next to the real one, so that the same submit.yaml
@@ -118,8 +135,9 @@ func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words
 	if err := file.Close(); err != nil {
 		return err
 	}
+	words = append([]string{"--of", m.notebook()}, words...)
 	if !slices.ContainsFunc(ownWords(words), func(w string) bool { return strings.HasPrefix(w, "--name") }) {
-		words = append([]string{"--name", m.name()}, words...)
+		words = append([]string{"--name", m.jobName()}, words...)
 	}
 	return m.start(ctx, s, append(m.sessionMod(), words...), file.Name())
 }
@@ -170,7 +188,18 @@ func (m *Magics) notebook() string {
 	return filepath.Join(m.opts.NotebookDir, m.name()+".ipynb")
 }
 
-// name returns the notebook's name, for the job.
+// jobName returns the notebook's name for a job: without the control characters that a file name
+// may have.
+func (m *Magics) jobName() string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, m.name())
+}
+
+// name returns the notebook's name.
 func (m *Magics) name() string {
 	if file := m.getenv("JPY_SESSION_NAME"); filepath.Ext(file) == ".ipynb" {
 		return strings.TrimSuffix(filepath.Base(file), ".ipynb")

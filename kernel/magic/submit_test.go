@@ -21,6 +21,23 @@ func TestSessionKept(t *testing.T) {
 	}
 }
 
+// TestNotebookOfJob: every job of a session is a run of the user's notebook. A control character in
+// its name is not in the job's.
+func TestNotebookOfJob(t *testing.T) {
+	for _, call := range []Call{{Name: "submit"}, {Name: "%submit", Body: "println(1)"}} {
+		m, dir := newMagics(t, "completed")
+		m.opts.Environ = append(m.opts.Environ, "JPY_SESSION_NAME=a\tb.ipynb")
+		call.Args = "--dry-run"
+		if err := m.Run(t.Context(), &small{cells: []string{"%%\nprintln(2)"}}, call); err != nil {
+			t.Fatal(err)
+		}
+		args, err := os.ReadFile(filepath.Join(dir, "args"))
+		if want := "--json --name a b --of " + filepath.Join(dir, "a\tb.ipynb") + " "; err != nil || !strings.HasPrefix(string(args), want) {
+			t.Errorf("%s: submit %s, %v, want %s", call.Name, args, err, want)
+		}
+	}
+}
+
 // TestProgramArguments: words after -- are for the programs, also those that %submit knows.
 func TestProgramArguments(t *testing.T) {
 	m, dir := newMagics(t, "completed")

@@ -75,6 +75,18 @@ func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 	return nil
 }
 
+// Names returns the names that the job's cells before cell number `before` have in this run, by
+// their names now: a name may come from the cell's number, which changes. Check must have passed.
+func (e *Earlier) Names(nb *nbformat.Notebook, plan Plan, before int) map[string]string {
+	was := map[string]string{}
+	for i, cell := range first(nb, plan, before) {
+		for j, name := range plan.names(cell.Number) {
+			was[name] = e.cells[i].notes.Cells[j]
+		}
+	}
+	return was
+}
+
 // options returns parameters as a command line sets them.
 func options(parameters map[string]string) string {
 	if len(parameters) == 0 {
@@ -124,7 +136,7 @@ func first(nb *nbformat.Notebook, plan Plan, before int) (cells []*nbformat.Cell
 
 // name returns a cell's name for messages.
 func name(cell *nbformat.Cell) string {
-	if cell.ID == "" {
+	if cell.ID == "" || cell.Alias != "" {
 		return "cell " + cell.Label()
 	}
 	return fmt.Sprintf("cell %s (id %s)", cell.Label(), cell.ID)

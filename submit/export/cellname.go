@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/module"
@@ -21,19 +22,31 @@ var validName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 const slugLimit = 40
 
 // namer gives every main cell a unique name.
-type namer struct{ taken map[string]bool }
+type namer struct {
+	cells []*nbcell.Cell
+	taken map[string]bool
+}
 
 // name returns the cell's first tag that is a valid name, else a slug of the heading above it, else
-// cell-<number>.
+// cell- and the cell's label.
 func (n *namer) name(cell *nbcell.Cell) string {
 	base := tagName(cell.Tags)
 	if base == "" {
 		base = slug(cell.Ref.Heading)
 	}
 	if base == "" {
-		base = "cell-" + strings.Trim(cell.Label(), "[]")
+		base = "cell-" + n.label(cell)
 	}
 	return n.unique(base)
+}
+
+// label returns the cell's label for a name: 4, or run-4 for [4] if the notebook has a cell 4 too.
+func (n *namer) label(cell *nbcell.Cell) string {
+	label := strings.Trim(cell.Label(), "[]")
+	if label != cell.Label() && slices.ContainsFunc(n.cells, func(c *nbcell.Cell) bool { return c.Label() == label }) {
+		return "run-" + label
+	}
+	return label
 }
 
 // unique returns base, or base with the first number that makes the name unique.

@@ -122,9 +122,10 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("export %s: %w", nb.Path, err)
 	}
+	cells := nbcell.Describe(nb)
 	e := &exporter{
-		cells: nbcell.Describe(nb), dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
-		namer:   namer{map[string]bool{}},
+		cells: cells, dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
+		namer:   namer{cells, map[string]bool{}},
 		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
 		imports: map[string]bool{}, deadEnds: map[string]*pitfall.DeadEnd{}, shown: map[*decl.Decl]bool{}, script: opt.Script, kept: opt.Kept,
 	}

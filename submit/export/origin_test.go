@@ -123,7 +123,17 @@ func TestPickByAlias(t *testing.T) {
 	if err != nil || !slices.Equal(m.CellNames(), []string{"cell-9", "cell-3"}) {
 		t.Errorf("%v, %v", m, err)
 	}
-	if got := nbcell.DescribePosition(nb, "user.ipynb[cell [3]]:2"); !strings.HasPrefix(got, "user.ipynb, cell [3], line 2:") {
+	if got := nbcell.DescribePosition(nb, nb.Name(), "user.ipynb[cell [3]]:2"); !strings.HasPrefix(got, "user.ipynb, cell [3], line 2:") {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestNamesOfRuns: the cell that was executed fourth, and isn't in the file, doesn't take the name
+// of cell 4.
+func TestNamesOfRuns(t *testing.T) {
+	nb := labeled([]string{"!ls\n%%\nprintln(1)", "!ls\n%%\nprintln(2)"}, func(n int) string { return []string{"[4]", "4"}[n-1] })
+	m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
+	if want := []string{"shell-run-4", "cell-run-4", "shell-4", "cell-4"}; err != nil || !slices.Equal(m.CellNames(), want) {
+		t.Errorf("%v, %v, want %v", m.CellNames(), err, want)
 	}
 }

@@ -93,7 +93,7 @@ func (m played) body() string {
 
 // addShell adds a cell of the job for a shell command.
 func (e *exporter) addShell(cell *nbcell.Cell, sh shellCommand, picked bool) {
-	name := e.namer.unique(shellName(cell))
+	name := e.namer.unique(e.namer.shell(cell))
 	made := rundir.Cell{
 		Name: name, Number: cell.Number, Alias: cell.Alias, ID: cell.ID, Env: sh.env, Dir: sh.dir,
 		Line: sh.line, Title: sh.title, Shell: true, Once: true, MayFail: sh.mayFail,
@@ -111,9 +111,9 @@ func scriptOf(cell *nbcell.Cell, place string, mayFail bool) script.Script {
 	return script.Script{Notebook: cell.Ref.Notebook, Place: place, MayFail: mayFail}
 }
 
-// shellName returns the prefix for the names of the job's cells that run a cell's shell commands.
-// It never comes from the heading, which names the main cell.
-func shellName(cell *nbcell.Cell) string { return "shell-" + strings.Trim(cell.Label(), "[]") }
+// shell returns the prefix for the names of the job's cells that run a cell's shell commands. It
+// never comes from the heading, which names the main cell.
+func (n *namer) shell(cell *nbcell.Cell) string { return "shell-" + n.label(cell) }
 
 // titleLimit is the maximum length of a command in messages.
 const titleLimit = 60

@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -55,7 +56,8 @@ func (r *resolver) checkFolders(command *export.ModuleCommand, mod *modfile.File
 
 // beforeSubmit says what to do about a missing folder: programs are compiled before a cell runs.
 func (r *resolver) beforeSubmit(dir string) string {
-	for _, cell := range r.first.Sources {
+	first := func(a, b export.CellSource) int { return cmp.Compare(a.Number, b.Number) }
+	for _, cell := range slices.SortedFunc(maps.Values(r.first.Sources), first) {
 		writes := gocell.Parse(cell.Source).Program
 		if writes != nil && writes.Name() == gocell.WriteFile && strings.Contains(writes.Rest(), filepath.Base(dir)) {
 			return fmt.Sprintf("cell %s seems to write it: run that cell in the kernel before you submit, since programs are compiled before the job runs a cell", cell.Label())

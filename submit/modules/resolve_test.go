@@ -122,6 +122,8 @@ func TestMistakes(t *testing.T) {
 		{"no folder", []string{"\n!*go mod edit -replace example.com/mine=/not/there", useLib}, []string{"cell 1, line 2: there is no module in /not/there, which replaces example.com/mine"}},
 		{"a folder that the notebook writes", []string{"%%writefile mine/go.mod\nmodule example.com/mine", "!*go mod edit -replace example.com/mine=${GONB_DIR}/mine", useLib},
 			[]string{"cell 2, line 1: there is no module in ", "cell 1 seems to write it: run that cell in the kernel before you submit"}},
+		{"a folder that several cells write", []string{"%%writefile mine/go.mod\nmodule example.com/mine", "%%writefile mine/a.go\npackage mine", "%%writefile mine/b.go\npackage mine",
+			"%%writefile mine/c.go\npackage mine", "!*go mod edit -replace example.com/mine=${GONB_DIR}/mine", useLib}, []string{"cell 1 seems to write it"}},
 		{"a workspace of nothing", []string{"!*go work init && go work use . ${GONB_DIR}/mine", useLib}, []string{"cell 1, line 1: ", "mine does not exist\ncreate the folder before you submit: put the module's source there", "tag the cell notebook-only"}},
 		{"relative", []string{"!*go mod edit -replace example.com/mine=../mine", useLib}, []string{"cell 1, line 1: ../mine is relative", "below ${GONB_DIR}"}},
 		{"no variable", []string{"!*go work init && go work use . ${GONB_GIT_ROOT}", useLib}, []string{"cell 1, line 1", "GONB_GIT_ROOT: unbound variable", "export it before you submit", "%env GONB_GIT_ROOT VALUE"}},

@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"path/filepath"
 	"strings"
 
 	"gonbatch/internal/nbformat"
@@ -30,7 +31,7 @@ func failurePlaces(trace []string) (first, last string) {
 				return first, last
 			}
 		}
-		if found := nbcell.Positions(line); len(found) > 0 {
+		if found := nbformat.Places(line); len(found) > 0 {
 			last = found[len(found)-1]
 			if !strings.HasPrefix(line, "\t") || first == "" {
 				first = last // The line of log.Fatal is followed by those that led to it.
@@ -49,7 +50,7 @@ func tracePlaces(trace []string) (first, last string) {
 			break
 		}
 		inGoroutine = inGoroutine || strings.HasPrefix(line, "goroutine ")
-		if found := nbcell.Positions(line); len(found) > 0 {
+		if found := nbformat.Places(line); len(found) > 0 {
 			first, last = cmp.Or(first, found[0]), found[len(found)-1]
 		}
 	}
@@ -64,5 +65,9 @@ func describePlace(dir rundir.Dir, at string) string {
 	if err != nil {
 		return ""
 	}
-	return nbcell.DescribePosition(nb, at)
+	m, err := rundir.ReadManifest(dir)
+	if err != nil {
+		return ""
+	}
+	return nbcell.DescribePosition(nb, filepath.Base(m.Notebook.Path), at)
 }

@@ -23,6 +23,7 @@ func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, dir rundir.D
 	return rundir.Manifest{
 		Name:          spec.RunDir.Name(),
 		Notebook:      rundir.File{Path: notebook, SHA256: hash},
+		Part:          p.Notebook.SessionKept != "",
 		Git:           gitState(ctx, shell.Runner, notebook),
 		SourcesSHA256: hashSources(p.Module),
 		Cells:         p.hashedCells(spec),

@@ -40,13 +40,16 @@ type Notebook struct {
 	SessionKept string
 }
 
-// Open reads the notebook's file at path, and the values of its parameters.
+// Open reads the notebook's file at path, and the values of its parameters. Unless a kernel submits
+// it, the file's cells are its own.
 func (n *Notebook) Open(path string) (err error) {
 	if n.Parameters, n.ParameterPlaces, err = parameters(n.ParamsFile, n.ParamValues); err != nil {
 		return err
 	}
-	n.File, err = nbformat.Load(path)
-	return err
+	if n.File, err = nbformat.Load(path); err != nil || n.Of != "" {
+		return err
+	}
+	return n.File.DropOrigin()
 }
 
 // Name returns the notebook's name for a job: without the control characters that a file name may

@@ -27,6 +27,8 @@ type Reuse struct {
 	// cells.
 	before int
 	cells  []string
+	// was has the names of these cells in the earlier run.
+	was map[string]string
 }
 
 // FindReuse finds the part of an earlier run in root that --from reuses: of the notebook's last run
@@ -74,6 +76,7 @@ func (r *Reuse) check(n Notebook, m *export.Module, nb *nbformat.Notebook, spec 
 	if err := r.earlier.Check(nb, plan, r.before); err != nil {
 		return err
 	}
+	r.was = r.earlier.Names(nb, plan, r.before)
 	return errors.Join(r.checkPrograms(m, spec), r.checkArgs(spec))
 }
 
@@ -114,7 +117,7 @@ func (n Notebook) lastRun(root, from string, cells []string) (rundir.Dir, error)
 	var last candidate
 	for _, dir := range runs {
 		m, err := rundir.ReadManifest(dir)
-		if err != nil || m.Notebook.Path != path {
+		if err != nil || m.Notebook.Path != path || m.Part {
 			continue
 		}
 		if run := (candidate{dir, m.Created, hasCells(m, cells)}); run.better(last) {
@@ -161,8 +164,8 @@ func (r *Reuse) checkArgs(spec submit.JobSpec) error {
 		return err
 	}
 	for _, cell := range spec.Cells {
-		i := slices.IndexFunc(m.Cells, func(s rundir.Cell) bool { return s.Name == cell.Name })
-		if i < 0 || !slices.Contains(r.cells, cell.Name) || !cell.TakesArgs() {
+		i := slices.IndexFunc(m.Cells, func(s rundir.Cell) bool { return s.Name == r.was[cell.Name] })
+		if i < 0 || !cell.TakesArgs() {
 			continue
 		}
 		if now := spec.CellArgs(cell); !slices.Equal(m.Cells[i].Args, now) {
@@ -190,7 +193,7 @@ func (r *Reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan)
 		if err := rundir.MarkFinished(dir, cell, 0); err != nil {
 			return err
 		}
-		err := copyTree(r.dir.CellCheckpoints(cell), dir.CellCheckpoints(cell))
+		err := copyTree(r.dir.CellCheckpoints(r.was[cell]), dir.CellCheckpoints(cell))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("copy the checkpoints of cell %s: %w", cell, err)
 		}
@@ -201,7 +204,7 @@ func (r *Reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan)
 // stageKept gives a new run the values that %keep kept after each of the reused cells.
 func (r *Reuse) stageKept(dir rundir.Dir) error {
 	for _, cell := range r.cells {
-		err := store.LinkFolder(r.dir.KeptAfter(cell), dir.KeptAfter(cell))
+		err := store.LinkFolder(r.dir.KeptAfter(r.was[cell]), dir.KeptAfter(cell))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("take the values kept in cell %s: %w", cell, err)
 		}

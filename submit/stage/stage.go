@@ -95,7 +95,11 @@ func (p Prepared) stageRecorder(shell submit.Shell, dir rundir.Dir) error {
 	if shell.Self == "" {
 		return errors.New("the path of the submit command is unknown: is /proc mounted?")
 	}
-	return p.store(dir.Root()).Link(shell.Self, dir.Submit())
+	err := p.store(dir.Root()).Link(shell.Self, dir.Submit())
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s was deleted or moved while it ran, and jobs need a copy of it: install it again, and submit again: %w", shell.Self, err)
+	}
+	return err
 }
 
 // stageNotebook writes executed.ipynb in its state before the run.
@@ -137,8 +141,8 @@ func (p Prepared) stageKept(dir rundir.Dir) error {
 }
 
 // copyNotebook writes the notebook that was compiled. It converts a notebook in Go format to
-// .ipynb, and copies any other file unchanged. If the file was saved after it was read, the copy
-// has the text that was read, without outputs.
+// .ipynb, and copies any other file unchanged, except for an origin that was dropped. If the file
+// was saved after it was read, the copy has the text that was read, without outputs.
 func copyNotebook(shell submit.Shell, file *nbformat.File, to string) error {
 	if nbformat.IsPercent(file.Path) {
 		nb, err := file.Parse()
@@ -150,6 +154,9 @@ func copyNotebook(shell submit.Shell, file *nbformat.File, to string) error {
 			return err
 		}
 		return rundir.WriteFileAtomic(to, data, 0o600)
+	}
+	if file.Changed() {
+		return rundir.WriteFileAtomic(to, file.Text(), 0o600)
 	}
 	same, err := copyUnchanged(file, to)
 	if err != nil || same {

@@ -31,8 +31,8 @@ func (r *Reuse) checkPrograms(m *export.Module, spec submit.JobSpec) error {
 		return r.changed("the variable %s (--env)", name)
 	}
 	for _, now := range spec.Cells {
-		i := slices.IndexFunc(old.Cells, func(c rundir.Cell) bool { return c.Name == now.Name })
-		if i < 0 || !slices.Contains(r.cells, now.Name) {
+		i := slices.IndexFunc(old.Cells, func(c rundir.Cell) bool { return c.Name == r.was[now.Name] })
+		if i < 0 {
 			continue
 		}
 		if name := differs(old.Cells[i].Env, now.Env); name != "" {
@@ -54,7 +54,8 @@ func (r *Reuse) checkSources(m *export.Module, cell rundir.Cell) error {
 		if !strings.HasPrefix(name, cell.Name+"/") {
 			continue
 		}
-		was, err := os.ReadFile(filepath.Join(r.dir.Sources(), name))
+		file := r.was[cell.Name] + strings.TrimPrefix(name, cell.Name)
+		was, err := os.ReadFile(filepath.Join(r.dir.Sources(), file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -74,11 +75,12 @@ func (r *Reuse) changed(format string, args ...any) error {
 	return fmt.Errorf("%s has changed since run %s; start from an earlier cell, or run all cells", fmt.Sprintf(format, args...), r.dir.Name())
 }
 
-// code returns a program without comment lines, which may contain cell numbers: those may change.
+// code returns a program without comments, which may contain cell numbers and Markdown, and without
+// the empty lines around them: those may change.
 func code(program []byte) []byte {
 	var kept []byte
 	for line := range bytes.Lines(program) {
-		if text := bytes.TrimSpace(line); !bytes.HasPrefix(text, []byte("//")) || bytes.HasPrefix(text, []byte("//go:")) {
+		if text := bytes.TrimSpace(line); len(text) > 0 && !bytes.HasPrefix(text, []byte("//")) || bytes.HasPrefix(text, []byte("//go:")) {
 			kept = append(kept, line...)
 		}
 	}

@@ -9,15 +9,13 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// position matches a place in a cell in programs, logs and stack traces.
-var position = regexp.MustCompile(`([^\s/]*\.(?:ipynb|go))\[cell (\d+|\[\d+\])\]:(\d+)`)
+// position matches a place as nbformat.Places returns it.
+var position = regexp.MustCompile(`^(.*)\[cell (.+)\]:(\d+)$`)
 
-// Positions returns the positions in cells that a string contains, such as mnist.ipynb[cell 3]:12.
-func Positions(text string) []string { return position.FindAllString(text, -1) }
-
-// DescribePosition describes a position from Positions in full: the cell with its id and the
-// heading above it, and the quoted line. It returns "" if the notebook has no such line.
-func DescribePosition(nb *nbformat.Notebook, at string) string {
+// DescribePosition describes one of nbformat.Places in full: the cell with its id and the heading
+// above it, and the quoted line. name is the notebook's, of which the place may have only the end.
+// It returns "" if the notebook has no such line.
+func DescribePosition(nb *nbformat.Notebook, name, at string) string {
 	m := position.FindStringSubmatch(at)
 	if m == nil {
 		return ""
@@ -29,6 +27,9 @@ func DescribePosition(nb *nbformat.Notebook, at string) string {
 		}
 		ref := cell.Ref
 		ref.Notebook = m[1]
+		if name = Printable(name); strings.HasSuffix(name, m[1]) {
+			ref.Notebook = name
+		}
 		text := strings.TrimSpace(lineOf(cell.Cell, line))
 		if text == "" {
 			return ""
