@@ -149,6 +149,19 @@ func (p *parts) cut(s *checkpoint.Snapshot) error {
 	return nil
 }
 
+// keep makes the ranks keep their parts of the state, which cut has put into the store: Fit may be
+// called again, and then shares the variables that it did not know.
+func (p *parts) keep(store *model.Store) {
+	if p == nil {
+		return
+	}
+	for v := range store.IterVariables() {
+		if _, mine := p.whole[v.Path()]; mine {
+			p.world.KeepOwn(v)
+		}
+	}
+}
+
 // join returns the whole state of which the ranks have parts, on rank 0. It is collective.
 func (p *parts) join(store *model.Store) (map[string]*tensors.Tensor, error) {
 	if p == nil {

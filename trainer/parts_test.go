@@ -1,10 +1,13 @@
 package trainer_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -431,4 +434,63 @@ func zero1Refusals(t *testing.T) {
 		t.Error(err)
 	}
 	refused(fit(blobTask(plainNet), trainer.WithStore(used)), `the store already has /AdamOptimizer/hidden/dense/`)
+}
+
+// cancelling ends a context when its examples are asked for.
+type cancelling struct {
+	ranktest.Blobs
+	cancel func()
+}
+
+func (c cancelling) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	c.cancel()
+	return c.Blobs.Batch(indices)
+}
+
+// TestZero1FitsAgain: if the first Fit of a resumed training run is stopped before its first
+// update, the second one continues with each rank's own part of the state.
+func TestZero1FitsAgain(t *testing.T) {
+	if ranktest.InRank() {
+		fitAgain(t)
+		return
+	}
+	folder := t.TempDir()
+	for _, with := range []string{"ddp", "zero1"} {
+		if out, err := ranktest.Start(t, ranktest.Torchrun, 3, []string{"GONBATCH_DEVICES=1", strategy + "=" + with, "CHECKPOINTS=" + filepath.Join(folder, with)}); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	compareCheckpoints(t, newestCheckpoint(t, filepath.Join(folder, "zero1")), newestCheckpoint(t, filepath.Join(folder, "ddp")))
+}
+
+func fitAgain(t *testing.T) {
+	c := trainer.Config{
+		Strategy: os.Getenv(strategy), MaxSteps: 40, MaxEpochs: 10, BatchSize: 12, Seed: 3, Loggers: []string{"none"}, ValCheckInterval: 20,
+		Checkpoint: trainer.CheckpointConfig{Dir: os.Getenv("CHECKPOINTS")},
+	}
+	fit := func(tr *trainer.Trainer, stop bool) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		validation := cancelling{30, func() {}}
+		if stop {
+			validation.cancel = cancel
+		}
+		err := tr.Fit(ctx, ranktest.Blobs(145), validation)
+		var stopped *trainer.StoppedError
+		if errors.As(err, &stopped) != stop || err != nil && !stop {
+			t.Fatal(err)
+		}
+	}
+	first, _ := newTrainer(t, c, oddTask(optimizer.Adam().LearningRate(0.01).Done()))
+	fit(first, true)
+	second, _ := newTrainer(t, c, oddTask(optimizer.Adam().LearningRate(0.01).Done()))
+	fit(second, true)
+	if second.Step() != 20 {
+		t.Fatalf("stopped after step %d, want 20", second.Step())
+	}
+	fit(second, false)
+	if err := second.WaitForCheckpoints(); err != nil {
+		t.Fatal(err)
+	}
 }
