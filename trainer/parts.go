@@ -62,8 +62,12 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 		panic(fmt.Errorf("trainer: strategy: %q and the hyper-parameter %q: a rank sees only its part of a gradient, and can't drop the whole: turn one of them off", zero1, optimizer.ParamClipNaN))
 	}
 	var others []string
+	ofModel := map[*model.Variable]bool{} // Variables that the model uses, but that are named like state.
 	for state := range stateOf(store, variables) {
-		if _, mine := p.whole[state.Path()]; !mine {
+		if _, mine := p.whole[state.Path()]; mine {
+			continue
+		}
+		if ofModel[state] = state.InUseByGraph(g); !ofModel[state] {
 			others = append(others, state.Path())
 		}
 	}
@@ -72,6 +76,9 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 	}
 	p.world.UpdateParts(store, g, variables, apply)
 	for state, weight := range stateOf(store, variables) {
+		if ofModel[state] {
+			continue
+		}
 		shape := weight.Shape().Clone()
 		shape.DType = state.DType()
 		p.whole[state.Path()] = shape

@@ -48,6 +48,23 @@ func oddTask(o optimizer.Interface) trainer.Task {
 	return trainer.Supervised(oddNet, loss.SparseCategoricalCrossEntropyLogits, o)
 }
 
+// oddestNet has weights without elements, of one element, shared, unused, not trained, and with the
+// names of an optimizer's state.
+func oddestNet(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+	zero := scope.WithInitializer(initializer.Zero)
+	zero.In("unused").VariableWithShape("w", shapes.Make(x.DType(), 3))
+	empty := zero.In("empty").VariableWithShape("w", shapes.Make(x.DType(), 0, 3))
+	one := zero.In("one").VariableWithShape("w_momentum", shapes.Make(x.DType(), 1))
+	fixed := scope.In("deep").In("one").WithInitializer(initializer.One).VariableWithShape("w_momentum_momentum", shapes.Make(x.DType(), 1)).SetTrainable(false)
+	x = layers.Dense(scope.In("body"), x, true, 5)
+	x = graph.Tanh(layers.Dense(scope.In("shared"), x, true, 5))
+	x = graph.Tanh(layers.Dense(scope.Shared("shared"), x, true, 5))
+	x = graph.Mul(graph.Add(x, graph.InsertAxes(one.NodeValue(x), 0)), graph.InsertAxes(fixed.NodeValue(x), 0))
+	x = graph.Add(x, graph.ReduceAllSum(empty.NodeValue(x)))
+	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
+}
+
 // twoOddTasks trains two networks with two optimizers.
 func twoOddTasks() trainer.Task {
 	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
@@ -90,6 +107,7 @@ func dividedCases() []dividedCase {
 		{name: "histograms", task: adam(), config: trainer.Config{LogHistogramsEvery: 2, GradientClipNorm: 0.05}},
 		{name: "changed gradients", task: adam(), config: trainer.Config{GradientClipNorm: 0.05}, options: []trainer.Option{trainer.WithGradients(byNorm)}},
 		{name: "two objectives", task: twoOddTasks(), config: trainer.Config{GradientClipNorm: 0.5}},
+		{name: "oddest net", task: trainer.Supervised(oddestNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().LearningRate(0.01).Done()), config: trainer.Config{GradientClipNorm: 1}},
 		{name: "double precision", task: adam(), config: trainer.Config{Precision: "64-true"}, limit: 1e-9},
 		{name: "half precision", task: adam(), config: trainer.Config{Precision: "bf16-true"}, limit: 0.05},
 	}
