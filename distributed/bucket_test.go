@@ -12,9 +12,9 @@ import (
 	"gonbatch/distributed"
 )
 
-// TestBuckets: random nodes in random order are each in one bucket, unless they are empty, of one element type and within
-// the limit; what the graph computes first is reduced first; and no bucket could take the next
-// one's first node.
+// TestBuckets: random nodes in random order are each in one bucket, unless they are empty, of one
+// element type and within the limit; what the graph computes first is reduced first; and no bucket
+// could take the next one's first node.
 func TestBuckets(t *testing.T) {
 	backend := initWorld(t).Backend()
 	for seed := range uint64(50) {

@@ -410,7 +410,7 @@ func (r *run) saveAndStop() error {
 	if err := r.save(); err != nil {
 		return err
 	}
-	if err := r.saver.wait(); err != nil {
+	if err := errors.Join(r.saver.wait(), r.endProfile()); err != nil {
 		return err
 	}
 	return &StoppedError{Step: r.at.Step, Checkpoint: r.saver.folder(), Requeue: r.stopped == terminated && r.saver != nil}

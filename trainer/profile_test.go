@@ -1,6 +1,7 @@
 package trainer_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -125,6 +126,40 @@ func TestProfileOfPart(t *testing.T) {
 	got := readTrace(t, filepath.Join(c.Profile.Dir, fmt.Sprintf("main-steps-6-%d.json", tr.Step()))).counts(t, 0)
 	if got["step 5"] != 0 || got["step 6"] != 1 || got[fmt.Sprint("step ", tr.Step())] != 1 {
 		t.Errorf("the trace has %v", got)
+	}
+}
+
+// TestProfileOfStopped: a training that is told to stop has a trace of the updates so far; once it
+// resumes, another one begins.
+func TestProfileOfStopped(t *testing.T) { everywhere(t, testProfileOfStopped) }
+
+func testProfileOfStopped(t *testing.T) {
+	c := inFolder(t.TempDir())
+	c.Profile = trainer.ProfileConfig{Steps: "3-100", Dir: t.TempDir()}
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := trainer.Callback{BatchEnd: func(e *trainer.Event) error {
+		if e.Step == 5 {
+			cancel()
+		}
+		return nil
+	}}
+	tr, _ := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(stop))
+	var stopped *trainer.StoppedError
+	if err := tr.Fit(ctx, ranktest.Blobs(145), nil); !errors.As(err, &stopped) {
+		t.Fatal(err)
+	}
+	first := tr.Step()
+	mustFit(t, tr)
+	if !tr.World().IsMain() {
+		return
+	}
+	for _, part := range [][2]int64{{3, first}, {first + 1, tr.Step()}} {
+		got := readTrace(t, filepath.Join(c.Profile.Dir, fmt.Sprintf("main-steps-%d-%d.json", part[0], part[1]))).counts(t, 0)
+		for step := range tr.Step() + 2 {
+			if inside := step >= part[0] && step <= part[1]; (got[fmt.Sprint("step ", step)] == 1) != inside {
+				t.Errorf("steps %v: %d times step %d", part, got[fmt.Sprint("step ", step)], step)
+			}
+		}
 	}
 }
 
