@@ -163,6 +163,16 @@ func testProfileOfStopped(t *testing.T) {
 	}
 }
 
+// TestProfileBeyondTheEnd says that there is no trace.
+func TestProfileBeyondTheEnd(t *testing.T) {
+	c := trainer.Config{MaxSteps: 4, BatchSize: 12, Profile: trainer.ProfileConfig{Steps: "5-9", Dir: t.TempDir()}}
+	tr, out := newTrainer(t, c, blobTask(plainNet))
+	mustFit(t, tr)
+	if want := `profile.steps is "5-9", but the training has ended after step 4: there is no trace`; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+}
+
 // TestProfileThatCannotBeWritten doesn't end the training.
 func TestProfileThatCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
@@ -173,6 +183,7 @@ func TestProfileThatCannotBeWritten(t *testing.T) {
 	mustFit(t, tr)
 	for want, c := range map[string]trainer.ProfileConfig{
 		"profile.steps: there is no run directory": {Steps: "2"}, `profile.steps: "2-1": it must be the first and the last update`: {Steps: "2-1"},
+		`profile.steps: "0-0": it must be`: {Steps: "0-0"}, `profile.steps: "5-10005": these are 10001 updates, and a trace can have at most 10000`: {Steps: "5-10005"},
 	} {
 		if _, err := trainer.New(world(t), trainer.Config{Profile: c}, blobTask(plainNet)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
