@@ -169,26 +169,34 @@ func (p *parts) keep(store *model.Store) {
 	}
 }
 
-// join returns the whole state of which the ranks have parts, on rank 0. It is collective.
-func (p *parts) join(store *model.Store) (map[string]*tensors.Tensor, error) {
+// join returns the whole state of which the ranks have parts, on rank 0. Until a graph asks for the
+// state, only the snapshot has it from which the training resumes; it may be nil. join is
+// collective.
+func (p *parts) join(store *model.Store, from *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
 	if p == nil {
 		return nil, nil
 	}
-	have := map[string]*model.Variable{}
+	have := map[string]*tensors.Tensor{}
+	if from != nil {
+		maps.Copy(have, from.Tensors)
+	}
 	for v := range store.IterVariables() {
-		have[v.Path()] = v
+		if _, mine := p.whole[v.Path()]; !mine || !v.HasValue() {
+			continue
+		}
+		value, err := v.Value()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.Path(), err)
+		}
+		have[v.Path()] = value
 	}
 	all := map[string]*tensors.Tensor{}
 	for _, name := range slices.Sorted(maps.Keys(p.whole)) {
-		v := have[name]
-		if v == nil || !v.HasValue() {
+		if have[name] == nil {
 			return nil, fmt.Errorf("%s: this rank's part of it is missing", name)
 		}
-		value, err := v.Value()
-		if err == nil {
-			all[name], err = p.world.JoinParts(value, p.whole[name])
-		}
-		if err != nil {
+		var err error
+		if all[name], err = p.world.JoinParts(have[name], p.whole[name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}

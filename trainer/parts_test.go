@@ -467,9 +467,19 @@ func (c cancelling) Batch(indices []int) (inputs, labels []*tensors.Tensor, err 
 
 // TestZero1FitsAgain: if the first Fit of a resumed training run is stopped before its first
 // update, the second one continues with each rank's own part of the state.
-func TestZero1FitsAgain(t *testing.T) {
+func TestZero1FitsAgain(t *testing.T) { sameAsDDP(t, fitAgain) }
+
+// TestZero1ResumesAtEpochEnd: a training run that resumes with the work at the end of an epoch
+// saves a checkpoint before its first update.
+func TestZero1ResumesAtEpochEnd(t *testing.T) { sameAsDDP(t, resumeAtEpochEnd) }
+
+// sameAsDDP checks that 3 ranks leave the same checkpoint with both strategies.
+func sameAsDDP(t *testing.T, fit func(*testing.T, trainer.Config)) {
 	if ranktest.InRank() {
-		fitAgain(t)
+		fit(t, trainer.Config{
+			Strategy: os.Getenv(strategy), MaxSteps: 40, MaxEpochs: 40, BatchSize: 12, Seed: 3, Loggers: []string{"none"},
+			Checkpoint: trainer.CheckpointConfig{Dir: os.Getenv("CHECKPOINTS")},
+		})
 		return
 	}
 	folder := t.TempDir()
@@ -481,11 +491,32 @@ func TestZero1FitsAgain(t *testing.T) {
 	compareCheckpoints(t, newestCheckpoint(t, filepath.Join(folder, "zero1")), newestCheckpoint(t, filepath.Join(folder, "ddp")))
 }
 
-func fitAgain(t *testing.T) {
-	c := trainer.Config{
-		Strategy: os.Getenv(strategy), MaxSteps: 40, MaxEpochs: 10, BatchSize: 12, Seed: 3, Loggers: []string{"none"}, ValCheckInterval: 20,
-		Checkpoint: trainer.CheckpointConfig{Dir: os.Getenv("CHECKPOINTS")},
+func resumeAtEpochEnd(t *testing.T, c trainer.Config) {
+	c.LimitTrainBatches = 1
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stop := trainer.Callback{BatchEnd: func(e *trainer.Event) error {
+		if e.Step >= 5 {
+			cancel()
+		}
+		return nil
+	}}
+	first, _ := newTrainer(t, c, oddTask(optimizer.Adam().LearningRate(0.01).Done()), trainer.WithCallbacks(stop))
+	var stopped *trainer.StoppedError
+	if err := first.Fit(ctx, ranktest.Blobs(145), nil); !errors.As(err, &stopped) {
+		t.Fatal(err)
 	}
+	second, _ := newTrainer(t, c, oddTask(optimizer.Adam().LearningRate(0.01).Done()))
+	if err := second.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.WaitForCheckpoints(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fitAgain(t *testing.T, c trainer.Config) {
+	c.ValCheckInterval = 20
 	fit := func(tr *trainer.Trainer, stop bool) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -112,7 +112,7 @@ func (r *run) save() error {
 	if err != nil {
 		return err
 	}
-	whole, err := r.stepper.parts.join(r.store)
+	whole, err := r.stepper.parts.join(r.store, r.snapshot)
 	if err := r.world.Together(err); err != nil {
 		return fmt.Errorf("save a checkpoint: put together the parts of the ranks: %w", err)
 	}
