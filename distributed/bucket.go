@@ -33,8 +33,8 @@ type bucket struct {
 // buckets divides nodes into buckets of at most `limit` bytes; a larger node has its own. Each
 // bucket has nodes that the program computes one after another, and the buckets are in the order in
 // which they become complete: the gradients of the last layers are reduced while those of the first
-// are computed. All ranks build the same graph, so they have the same buckets. Nodes without elements
-// are in none.
+// are computed. All ranks build the same graph, so they have the same buckets. Nodes without
+// elements are in none.
 func buckets(nodes []*graph.Node, limit int) [][]int {
 	var all []*bucket
 	open := map[dtypes.DType]*bucket{}

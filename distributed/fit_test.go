@@ -46,7 +46,7 @@ func TestFitLanes(t *testing.T) {
 		t.Error(err)
 	}
 	for _, batch := range []int{-1, 0, 16} {
-		if err := w.explainBusy(refused, batch, 0); err != refused {
+		if err := w.explainBusy(refused, batch, 0); err.Error() != refused.Error() {
 			t.Errorf("a batch of %d: %v", batch, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -40,7 +41,7 @@ func (c ProfileConfig) limits() (first, last int64, err error) {
 		return 0, 0, fmt.Errorf("profile.steps: %q: it must be the first and the last update, such as 10-15, counted from 1", c.Steps)
 	}
 	if last-first >= maxProfiled {
-		return 0, 0, fmt.Errorf("profile.steps: %q: these are %d updates, and a trace can have at most %d: it is kept in memory", c.Steps, last-first+1, maxProfiled)
+		return 0, 0, fmt.Errorf("profile.steps: %q: these are %s, and a trace can have at most %d: it is kept in memory", c.Steps, plural.Of(last-first+1, "update"), maxProfiled)
 	}
 	return first, last, nil
 }
