@@ -229,3 +229,33 @@ func testDataWait(t *testing.T) {
 		t.Errorf("the steps wait for %g of the time, though all batches are there", ahead)
 	}
 }
+
+// TestProfileOfUnsaved: if rank 0 can't write the last checkpoint, the other ranks don't wait for
+// its part of the trace.
+func TestProfileOfUnsaved(t *testing.T) {
+	if !ranktest.InRank() {
+		if out, err := ranktest.Start(t, ranktest.Torchrun, 2, []string{"GONBATCH_DEVICES=1", "GONBATCH_STUCK_TIMEOUT=20s"}); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	dir := t.TempDir()
+	c := trainer.Config{
+		MaxSteps: 4, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: filepath.Join(dir, "checkpoints")},
+		Profile: trainer.ProfileConfig{Steps: "2-9", Dir: filepath.Join(dir, "traces")},
+	}
+	spoil := trainer.Callback{BatchEnd: func(e *trainer.Event) error {
+		if !e.Trainer.World().IsMain() || e.Step != 3 {
+			return nil
+		}
+		return errors.Join(os.RemoveAll(c.Checkpoint.Dir), os.WriteFile(c.Checkpoint.Dir, nil, 0o600))
+	}}
+	tr, _ := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(spoil))
+	err := tr.Fit(t.Context(), ranktest.Blobs(145), nil)
+	if tr.World().IsMain() != (err != nil) {
+		t.Errorf("rank %d: %v", tr.World().Rank(), err)
+	}
+	if err := tr.World().Barrier(); err != nil {
+		t.Error(err)
+	}
+}
