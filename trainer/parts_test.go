@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -496,6 +497,7 @@ func resumeAtEpochEnd(t *testing.T, c trainer.Config) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	stop := trainer.Callback{BatchEnd: func(e *trainer.Event) error {
+		time.Sleep(5 * time.Millisecond) // So the ranks vote often.
 		if e.Step >= 5 {
 			cancel()
 		}

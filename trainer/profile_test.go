@@ -138,6 +138,7 @@ func testProfileOfStopped(t *testing.T) {
 	c.Profile = trainer.ProfileConfig{Steps: "3-100", Dir: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := trainer.Callback{BatchEnd: func(e *trainer.Event) error {
+		time.Sleep(25 * time.Millisecond) // So the ranks vote after each update.
 		if e.Step == 5 {
 			cancel()
 		}
