@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -15,7 +16,7 @@ import (
 // average returns the mean of each node over the ranks. It uses one all-reduce for each bucket,
 // because each collective costs latency.
 func average(nodes []*graph.Node) []*graph.Node {
-	averaged := make([]*graph.Node, len(nodes))
+	averaged := slices.Clone(nodes)
 	for _, group := range buckets(nodes, bucketBytes()) {
 		flat := make([]*graph.Node, len(group))
 		for i, index := range group {

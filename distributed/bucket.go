@@ -33,11 +33,15 @@ type bucket struct {
 // buckets divides nodes into buckets of at most `limit` bytes; a larger node has its own. Each
 // bucket has nodes that the program computes one after another, and the buckets are in the order in
 // which they become complete: the gradients of the last layers are reduced while those of the first
-// are computed. All ranks build the same graph, so they have the same buckets.
+// are computed. All ranks build the same graph, so they have the same buckets. Nodes without
+// elements are in none.
 func buckets(nodes []*graph.Node, limit int) [][]int {
 	var all []*bucket
 	open := map[dtypes.DType]*bucket{}
 	for _, i := range inOrder(nodes) {
+		if nodes[i].Shape().IsZeroSize() {
+			continue
+		}
 		size, dtype := int(nodes[i].Shape().ByteSize()), nodes[i].DType()
 		b := open[dtype]
 		if b == nil || size > limit-b.bytes {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gonbatch/internal/plural"
+	"gonbatch/internal/rundir"
 )
 
 // FitDevices reduces the devices of this process to as many as divide a batch evenly, if the batch
@@ -12,17 +13,44 @@ import (
 // It does nothing once a batch or a program is on the devices, on GPUs, and with several ranks.
 // Loader calls it.
 func (w *World) FitDevices(batchSize int) error {
-	if !w.flexible || w.busy || batchSize < 1 || batchSize%w.devices == 0 {
+	return w.fit(batchSize, fmt.Sprintf("a batch of %d", batchSize), "batches of %d")
+}
+
+// fitLanes does the same for the lanes of a stream, which devices share too.
+func (w *World) fitLanes(lanes int) error {
+	return w.fit(lanes, plural.Of(lanes, "lane")+" of a stream", "%d lanes")
+}
+
+// fit reduces the devices to as many as divide n, which is a number of what. more is the format of
+// a number that would use them all.
+func (w *World) fit(n int, what, more string) error {
+	if !w.flexible || w.busy || n < 1 || n%w.devices == 0 {
 		return nil
 	}
 	all := w.devices
-	for batchSize%w.devices != 0 {
-		w.devices /= 2 // chooseDevices took a power of two.
-	}
-	low := batchSize / all * all
-	w.sayOnce(fmt.Sprintf("a batch of %d can't be divided evenly over %s: using %s (batches of %d would use all)",
-		batchSize, plural.Of(all, "device"), plural.Of(w.devices, "device"), max(low, all)))
+	w.devices = w.fitting(n)
+	w.sayOnce(fmt.Sprintf("%s can't be divided evenly over %s: using %s ("+more+" would use all)",
+		what, plural.Of(all, "device"), plural.Of(w.devices, "device"), max(n/all*all, all)))
 	return w.setMesh()
+}
+
+// fitting returns how many devices divide n.
+func (w *World) fitting(n int) int {
+	devices := w.devices
+	for n%devices != 0 {
+		devices /= 2 // chooseDevices took a power of two.
+	}
+	return devices
+}
+
+// explainBusy adds the fix to an error of a loader whose batches, or lanes, don't fit the devices
+// any more.
+func (w *World) explainBusy(err error, batchSize, lanes int) error {
+	fits := min(w.fitting(max(batchSize, 0)), w.fitting(lanes))
+	if err == nil || !w.flexible || !w.busy || fits == w.devices {
+		return err
+	}
+	return fmt.Errorf("%w; this program already uses %s, and their number stays: set %s=%d", err, plural.Of(w.devices, "device"), rundir.EnvDevices, fits)
 }
 
 // setMesh sets the mesh for the number of devices.

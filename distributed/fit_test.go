@@ -1,6 +1,8 @@
 package distributed
 
 import (
+	"errors"
+	"strings"
 	"testing"
 )
 
@@ -25,6 +27,27 @@ func TestFitDevices(t *testing.T) {
 	for name, w := range map[string]*World{"asked for": {devices: 4}, "in use": {devices: 4, flexible: true, busy: true}} {
 		if err := w.FitDevices(3); err != nil || w.Devices() != 4 {
 			t.Errorf("%s: uses %d, %v", name, w.Devices(), err)
+		}
+	}
+}
+
+// TestFitLanes: the devices share the lanes of a stream too. Once they are in use, an error says
+// how many would fit.
+func TestFitLanes(t *testing.T) {
+	for lanes, want := range map[int]int{0: 8, 1: 1, 4: 4, 6: 2, 24: 8} {
+		w := &World{devices: 8, flexible: true}
+		if err := w.fitLanes(lanes); err != nil || w.Devices() != want {
+			t.Errorf("%d lanes: uses %d devices, want %d: %v", lanes, w.Devices(), want, err)
+		}
+	}
+	w := &World{devices: 8, flexible: true, busy: true}
+	refused := errors.New("refused")
+	if err := w.explainBusy(refused, 24, 12); !errors.Is(err, refused) || !strings.Contains(err.Error(), "already uses 8 devices, and their number stays: set GONBATCH_DEVICES=4") {
+		t.Error(err)
+	}
+	for _, batch := range []int{-1, 0, 16} {
+		if err := w.explainBusy(refused, batch, 0); err.Error() != refused.Error() {
+			t.Errorf("a batch of %d: %v", batch, err)
 		}
 	}
 }

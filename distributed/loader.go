@@ -88,16 +88,16 @@ func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	if err := w.FitDevices(o.BatchSize); err != nil {
 		return nil, err
 	}
-	w.busy = true
 	if s, ok := ds.(*data.Streamed); ok {
 		return w.streamLoader(s, o)
 	}
 	s, err := sampler.New(sampler.Config{
 		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, FillLast: o.FillLast, Seed: o.Seed,
 	})
-	if err := errors.Join(err, o.check()); err != nil {
+	if err := errors.Join(w.explainBusy(err, o.BatchSize, 0), o.check()); err != nil {
 		return nil, fmt.Errorf("distributed: load %s: %w", ds.Name(), err)
 	}
+	w.busy = true
 	w.sayOnce(data.Describe(ds))
 	if w.devices == 1 {
 		return hostLoader{newLoader(w, ds, s, o, w.onDevice)}, nil

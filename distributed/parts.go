@@ -3,6 +3,7 @@ package distributed
 import (
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -52,6 +53,11 @@ func partBytes() int { return min(bucketBytes(), overlappedBytes) }
 // scatter returns this rank's parts of the means over the ranks.
 func (w *World) scatter(nodes []*graph.Node) []*graph.Node {
 	parts := make([]*graph.Node, len(nodes))
+	for i, x := range nodes {
+		if x.Shape().IsZeroSize() {
+			parts[i] = graph.Reshape(x, 0)
+		}
+	}
 	for _, group := range buckets(nodes, partBytes()) {
 		rows := make([]*graph.Node, len(group)) // A row is a rank's.
 		for i, index := range group {
@@ -90,6 +96,10 @@ func (w *World) PartsOf(store *model.Store, nodes []*graph.Node) []*graph.Node {
 	parts, rank := make([]*graph.Node, len(nodes)), w.rankIn(store, nodes[0].Graph())
 	for i, x := range nodes {
 		length := w.PartLength(x.Shape().Size())
+		if length == 0 {
+			parts[i] = graph.Reshape(x, 0)
+			continue
+		}
 		begin := graph.MulScalar(rank, length)
 		parts[i] = graph.DynamicSlice(w.padded(x), []*graph.Node{begin}, []int{length})
 	}
@@ -172,7 +182,7 @@ func mustDo(err error) {
 
 // gatherParts returns the whole values of which the ranks have the parts, in the shapes of like.
 func (w *World) gatherParts(parts, like []*graph.Node) []*graph.Node {
-	whole := make([]*graph.Node, len(parts))
+	whole := slices.Clone(like) // Those without elements stay.
 	for _, group := range buckets(parts, partBytes()/w.Size()) {
 		row := make([]*graph.Node, len(group))
 		for i, index := range group {

@@ -28,13 +28,18 @@ type StreamPosition struct {
 // streamLoader returns the loader of a stream. Each lane has the same part of every batch, and each
 // rank has lanes of its own, one after the other.
 func (w *World) streamLoader(s *data.Streamed, o LoaderOptions) (Loader, error) {
+	if err := w.fitLanes(s.Config.Lanes); err != nil {
+		return nil, err
+	}
 	lanes, err := lanesOf(s, o.BatchSize, w.Size()*w.devices)
+	err = w.explainBusy(err, o.BatchSize, s.Config.Lanes)
 	if s.Len() < o.BatchSize {
 		err = errors.Join(err, fmt.Errorf("an epoch of %s is less than one batch of %d", plural.Of(s.Len(), "example"), o.BatchSize))
 	}
 	if err := errors.Join(err, o.check()); err != nil {
 		return nil, fmt.Errorf("distributed: load the stream %s: %w", s.Name(), err)
 	}
+	w.busy = true
 	config := lane.Config{Lanes: lanes, Seed: o.Seed}
 	if o.Shuffle {
 		config.Block = max(1, s.Config.Buffer/lanes)

@@ -167,10 +167,10 @@ func (r *run) fit(training data.Dataset) error {
 	if err := r.save(); err != nil {
 		return err
 	}
-	if err := r.saver.wait(); err != nil {
+	if err := errors.Join(r.saver.wait(), r.endProfile()); err != nil { // Only rank 0 may have failed to save.
 		return err
 	}
-	if err := errors.Join(r.logModel(), r.endProfile()); err != nil {
+	if err := r.logModel(); err != nil {
 		return err
 	}
 	return r.call(onFitEnd)
@@ -410,7 +410,7 @@ func (r *run) saveAndStop() error {
 	if err := r.save(); err != nil {
 		return err
 	}
-	if err := r.saver.wait(); err != nil {
+	if err := errors.Join(r.saver.wait(), r.endProfile()); err != nil {
 		return err
 	}
 	return &StoppedError{Step: r.at.Step, Checkpoint: r.saver.folder(), Requeue: r.stopped == terminated && r.saver != nil}

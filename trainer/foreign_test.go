@@ -120,6 +120,40 @@ func testInitFromTorch(t *testing.T) {
 	}
 }
 
+// TestInitFromTorchLayer: a file of a single layer has names without dots.
+func TestInitFromTorchLayer(t *testing.T) {
+	path, weight := tempFile(t, "linear.safetensors"), tensors.FromValue([][]float32{{1, 2, 3}, {4, 5, 6}})
+	write, err := checkpoint.TensorFile(map[string]*tensors.Tensor{"/weight": weight, "/bias": tensors.FromValue([]float32{7, 8})}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return layers.Dense(scope.In("logits"), x, true, 2)
+	}
+	task := trainer.Supervised(net, loss.SparseCategoricalCrossEntropyLogits, trainer.SGD{LearningRate: 0.1})
+	ds, err := data.Tensors("rows", []*tensors.Tensor{tensors.FromValue([][]float32{{1, 0, 0}, {0, 0, 1}})}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, _ := newTrainer(t, trainer.Config{}, task, trainer.InitFromTorch(path, map[string]string{"": "/logits"}))
+	err = tr.PredictOnMain(t.Context(), ds, func(_ []int, predictions []*tensors.Tensor) error {
+		if want := tensors.FromValue([][]float32{{8, 12}, {10, 14}}); !predictions[0].Equal(want) {
+			t.Errorf("the predictions are %v, want %v", predictions[0], want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestInitFromNamesRefuses: each error names the tensors, the variables, and their shapes.
 func TestInitFromNamesRefuses(t *testing.T) {
 	images, _ := torchExample(t)

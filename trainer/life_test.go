@@ -90,7 +90,7 @@ func (l *life) run(t *testing.T) {
 
 // change may change the limits, the number of ranks and the strategy.
 func (l *life) change() {
-	l.order.Kill, l.order.Stop, l.order.End = 0, 0, 0
+	l.order.Kill, l.order.Stop, l.order.Again, l.order.End = 0, 0, false, 0
 	c := &l.order.Config
 	switch l.rng.IntN(5) {
 	case 0:
@@ -112,7 +112,10 @@ func (l *life) disturb() {
 	case 0, 1, 2:
 		l.order.Kill = k
 	case 3, 4, 5:
-		l.order.Stop = k
+		l.order.Stop, l.order.Again = k, l.rng.IntN(3) == 0
+		if l.rng.IntN(3) == 0 {
+			l.order.Stop = -1
+		}
 	case 6:
 		l.order.End = k
 	}
@@ -122,7 +125,7 @@ func (l *life) disturb() {
 func (l *life) start(t *testing.T) []outcome {
 	t.Helper()
 	o := l.order
-	l.told = append(l.told, fmt.Sprintf("%d ranks, %s, epochs %d, steps %d, kill %d, stop %d, end %d", o.Ranks, o.Config.Strategy, o.Config.MaxEpochs, o.Config.MaxSteps, o.Kill, o.Stop, o.End))
+	l.told = append(l.told, fmt.Sprintf("%d ranks, %s, epochs %d, steps %d, kill %d, stop %d, again %v, end %d", o.Ranks, o.Config.Strategy, o.Config.MaxEpochs, o.Config.MaxSteps, o.Kill, o.Stop, o.Again, o.End))
 	all := l.worlds.do(t, o)
 	for rank, result := range slices.Backward(all) {
 		if result.Error != "" || result.Step != all[0].Step {

@@ -61,15 +61,23 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 	if model.GetParamOr(scope, optimizer.ParamClipNaN, false) {
 		panic(fmt.Errorf("trainer: strategy: %q and the hyper-parameter %q: a rank sees only its part of a gradient, and can't drop the whole: turn one of them off", zero1, optimizer.ParamClipNaN))
 	}
-	earlier := stateOf(store, variables)
-	for state := range store.IterVariables() { // The error names the first.
-		if _, mine := p.whole[state.Path()]; !mine && earlier[state] != nil {
-			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", zero1, state.Path()))
+	var others []string
+	ofModel := map[*model.Variable]bool{} // Variables that the model uses, but that are named like state.
+	for state := range stateOf(store, variables) {
+		if _, mine := p.whole[state.Path()]; mine {
+			continue
 		}
+		if ofModel[state] = state.InUseByGraph(g); !ofModel[state] {
+			others = append(others, state.Path())
+		}
+	}
+	if len(others) > 0 {
+		panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", zero1, slices.Min(others)))
 	}
 	p.world.UpdateParts(store, g, variables, apply)
 	for state, weight := range stateOf(store, variables) {
-		if length := p.world.PartLength(weight.Shape().Size()); !slices.Equal(state.Shape().Dimensions, []int{length}) {
+		length := p.world.PartLength(weight.Shape().Size())
+		if ofModel[state] || !slices.Equal(state.Shape().Dimensions, []int{length}) {
 			continue
 		}
 		shape := weight.Shape().Clone()
@@ -147,6 +155,19 @@ func (p *parts) cut(s *checkpoint.Snapshot) error {
 		s.Tensors[name] = part
 	}
 	return nil
+}
+
+// keep makes the ranks keep their parts of the state, which cut has put into the store: Fit may be
+// called again, and then shares the variables that it did not know.
+func (p *parts) keep(store *model.Store) {
+	if p == nil {
+		return
+	}
+	for v := range store.IterVariables() {
+		if _, mine := p.whole[v.Path()]; mine {
+			p.world.KeepOwn(v)
+		}
+	}
 }
 
 // join returns the whole state of which the ranks have parts, on rank 0. Before the first update of

@@ -1,14 +1,18 @@
 package trainer_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -43,6 +47,23 @@ func oddNet(scope *model.Scope, x *graph.Node) *graph.Node {
 
 func oddTask(o optimizer.Interface) trainer.Task {
 	return trainer.Supervised(oddNet, loss.SparseCategoricalCrossEntropyLogits, o)
+}
+
+// oddestNet has weights without elements, of one element, shared, unused, not trained, and with the
+// names of an optimizer's state.
+func oddestNet(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+	zero := scope.WithInitializer(initializer.Zero)
+	zero.In("unused").VariableWithShape("w", shapes.Make(x.DType(), 3))
+	empty := zero.In("empty").VariableWithShape("w", shapes.Make(x.DType(), 0, 3))
+	one := zero.In("one").VariableWithShape("w_momentum", shapes.Make(x.DType(), 1))
+	fixed := scope.In("deep").In("one").WithInitializer(initializer.One).VariableWithShape("w_momentum_momentum", shapes.Make(x.DType(), 1)).SetTrainable(false)
+	x = layers.Dense(scope.In("body"), x, true, 5)
+	x = graph.Tanh(layers.Dense(scope.In("shared"), x, true, 5))
+	x = graph.Tanh(layers.Dense(scope.Shared("shared"), x, true, 5))
+	x = graph.Mul(graph.Add(x, graph.InsertAxes(one.NodeValue(x), 0)), graph.InsertAxes(fixed.NodeValue(x), 0))
+	x = graph.Add(x, graph.ReduceAllSum(empty.NodeValue(x)))
+	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
 // twoOddTasks trains two networks with two optimizers.
@@ -87,6 +108,7 @@ func dividedCases() []dividedCase {
 		{name: "histograms", task: adam(), config: trainer.Config{LogHistogramsEvery: 2, GradientClipNorm: 0.05}},
 		{name: "changed gradients", task: adam(), config: trainer.Config{GradientClipNorm: 0.05}, options: []trainer.Option{trainer.WithGradients(byNorm)}},
 		{name: "two objectives", task: twoOddTasks(), config: trainer.Config{GradientClipNorm: 0.5}},
+		{name: "oddest net", task: trainer.Supervised(oddestNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().LearningRate(0.01).Done()), config: trainer.Config{GradientClipNorm: 1}},
 		{name: "double precision", task: adam(), config: trainer.Config{Precision: "64-true"}, limit: 1e-9},
 		{name: "half precision", task: adam(), config: trainer.Config{Precision: "bf16-true"}, limit: 0.05},
 	}
@@ -434,4 +456,95 @@ func zero1Refusals(t *testing.T) {
 		t.Error(err)
 	}
 	refused(fit(blobTask(plainNet), trainer.WithStore(used)), `the store already has /AdamOptimizer/hidden/dense/`)
+}
+
+// cancelling ends a context when its examples are asked for.
+type cancelling struct {
+	ranktest.Blobs
+	cancel func()
+}
+
+func (c cancelling) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	c.cancel()
+	return c.Blobs.Batch(indices)
+}
+
+// TestZero1FitsAgain: if the first Fit of a resumed training run is stopped before its first
+// update, the second one continues with each rank's own part of the state.
+func TestZero1FitsAgain(t *testing.T) { sameAsDDP(t, fitAgain) }
+
+// TestZero1ResumesAtEpochEnd: a training run that resumes with the work at the end of an epoch
+// saves a checkpoint before its first update.
+func TestZero1ResumesAtEpochEnd(t *testing.T) { sameAsDDP(t, resumeAtEpochEnd) }
+
+// sameAsDDP checks that 3 ranks leave the same checkpoint with both strategies.
+func sameAsDDP(t *testing.T, fit func(*testing.T, trainer.Config)) {
+	if ranktest.InRank() {
+		fit(t, trainer.Config{
+			Strategy: os.Getenv(strategy), MaxSteps: 40, MaxEpochs: 40, BatchSize: 12, Seed: 3, Loggers: []string{"none"},
+			Checkpoint: trainer.CheckpointConfig{Dir: os.Getenv("CHECKPOINTS")},
+		})
+		return
+	}
+	folder := t.TempDir()
+	for _, with := range []string{"ddp", "zero1"} {
+		if out, err := ranktest.Start(t, ranktest.Torchrun, 3, []string{"GONBATCH_DEVICES=1", strategy + "=" + with, "CHECKPOINTS=" + filepath.Join(folder, with)}); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	compareCheckpoints(t, newestCheckpoint(t, filepath.Join(folder, "zero1")), newestCheckpoint(t, filepath.Join(folder, "ddp")))
+}
+
+func resumeAtEpochEnd(t *testing.T, c trainer.Config) {
+	c.LimitTrainBatches = 1
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stop := trainer.Callback{BatchEnd: func(e *trainer.Event) error {
+		time.Sleep(5 * time.Millisecond) // So the ranks vote often.
+		if e.Step >= 5 {
+			cancel()
+		}
+		return nil
+	}}
+	first, _ := newTrainer(t, c, oddTask(optimizer.Adam().LearningRate(0.01).Done()), trainer.WithCallbacks(stop))
+	var stopped *trainer.StoppedError
+	if err := first.Fit(ctx, ranktest.Blobs(145), nil); !errors.As(err, &stopped) {
+		t.Fatal(err)
+	}
+	second, _ := newTrainer(t, c, oddTask(optimizer.Adam().LearningRate(0.01).Done()))
+	if err := second.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.WaitForCheckpoints(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fitAgain(t *testing.T, c trainer.Config) {
+	c.ValCheckInterval = 20
+	fit := func(tr *trainer.Trainer, stop bool) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		validation := cancelling{30, func() {}}
+		if stop {
+			validation.cancel = cancel
+		}
+		err := tr.Fit(ctx, ranktest.Blobs(145), validation)
+		var stopped *trainer.StoppedError
+		if errors.As(err, &stopped) != stop || err != nil && !stop {
+			t.Fatal(err)
+		}
+	}
+	first, _ := newTrainer(t, c, oddTask(optimizer.Adam().LearningRate(0.01).Done()))
+	fit(first, true)
+	second, _ := newTrainer(t, c, oddTask(optimizer.Adam().LearningRate(0.01).Done()))
+	fit(second, true)
+	if second.Step() != 20 {
+		t.Fatalf("stopped after step %d, want 20", second.Step())
+	}
+	fit(second, false)
+	if err := second.WaitForCheckpoints(); err != nil {
+		t.Fatal(err)
+	}
 }

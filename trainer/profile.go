@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -39,8 +40,15 @@ func (c ProfileConfig) limits() (first, last int64, err error) {
 	if firstErr != nil || lastErr != nil || first < 1 || last < first {
 		return 0, 0, fmt.Errorf("profile.steps: %q: it must be the first and the last update, such as 10-15, counted from 1", c.Steps)
 	}
+	if last-first >= maxProfiled {
+		return 0, 0, fmt.Errorf("profile.steps: %q: these are %s, and a trace can have at most %d: it is kept in memory", c.Steps, plural.Of(last-first+1, "update"), maxProfiled)
+	}
 	return first, last, nil
 }
+
+// maxProfiled limits the updates in a trace: all ranks have it in memory, as text, when it is
+// written.
+const maxProfiled = 10000
 
 // profileDir returns the folder of the trace; "" if nothing is recorded.
 func (c Config) profileDir(env rundir.Env) (string, error) {
@@ -92,12 +100,18 @@ func (r *run) profile() error {
 	return nil
 }
 
-// endProfile ends the recording with the training.
+// endProfile ends the recording with the training. If it hasn't begun by then, nobody would know
+// why there is no trace.
 func (r *run) endProfile() error {
-	if r.profiler == nil || !r.profiler.on {
+	switch p := r.profiler; {
+	case p == nil:
 		return nil
+	case p.on:
+		return r.writeProfile()
+	case r.at.Finished && r.at.Step < p.first:
+		r.printf("%sprofile.steps is %q, but the training has ended after step %d: there is no trace\n", r.label(), r.config.Profile.Steps, r.at.Step)
 	}
-	return r.writeProfile()
+	return nil
 }
 
 // writeProfile writes the trace of all ranks on rank 0. A trace that can't be written does not end

@@ -1,6 +1,7 @@
 package trainer_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -128,6 +129,51 @@ func TestProfileOfPart(t *testing.T) {
 	}
 }
 
+// TestProfileOfStopped: a training that is told to stop has a trace of the updates so far; once it
+// resumes, another one begins.
+func TestProfileOfStopped(t *testing.T) { everywhere(t, testProfileOfStopped) }
+
+func testProfileOfStopped(t *testing.T) {
+	c := inFolder(t.TempDir())
+	c.Profile = trainer.ProfileConfig{Steps: "3-100", Dir: t.TempDir()}
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := trainer.Callback{BatchEnd: func(e *trainer.Event) error {
+		time.Sleep(25 * time.Millisecond) // So the ranks vote after each update.
+		if e.Step == 5 {
+			cancel()
+		}
+		return nil
+	}}
+	tr, _ := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(stop))
+	var stopped *trainer.StoppedError
+	if err := tr.Fit(ctx, ranktest.Blobs(145), nil); !errors.As(err, &stopped) {
+		t.Fatal(err)
+	}
+	first := tr.Step()
+	mustFit(t, tr)
+	if !tr.World().IsMain() {
+		return
+	}
+	for _, part := range [][2]int64{{3, first}, {first + 1, tr.Step()}} {
+		got := readTrace(t, filepath.Join(c.Profile.Dir, fmt.Sprintf("main-steps-%d-%d.json", part[0], part[1]))).counts(t, 0)
+		for step := range tr.Step() + 2 {
+			if inside := step >= part[0] && step <= part[1]; (got[fmt.Sprint("step ", step)] == 1) != inside {
+				t.Errorf("steps %v: %d times step %d", part, got[fmt.Sprint("step ", step)], step)
+			}
+		}
+	}
+}
+
+// TestProfileBeyondTheEnd says that there is no trace.
+func TestProfileBeyondTheEnd(t *testing.T) {
+	c := trainer.Config{MaxSteps: 4, BatchSize: 12, Profile: trainer.ProfileConfig{Steps: "5-9", Dir: t.TempDir()}}
+	tr, out := newTrainer(t, c, blobTask(plainNet))
+	mustFit(t, tr)
+	if want := `profile.steps is "5-9", but the training has ended after step 4: there is no trace`; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+}
+
 // TestProfileThatCannotBeWritten doesn't end the training.
 func TestProfileThatCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
@@ -138,6 +184,7 @@ func TestProfileThatCannotBeWritten(t *testing.T) {
 	mustFit(t, tr)
 	for want, c := range map[string]trainer.ProfileConfig{
 		"profile.steps: there is no run directory": {Steps: "2"}, `profile.steps: "2-1": it must be the first and the last update`: {Steps: "2-1"},
+		`profile.steps: "0-0": it must be`: {Steps: "0-0"}, `profile.steps: "5-10005": these are 10001 updates, and a trace can have at most 10000`: {Steps: "5-10005"},
 	} {
 		if _, err := trainer.New(world(t), trainer.Config{Profile: c}, blobTask(plainNet)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -181,5 +228,35 @@ func testDataWait(t *testing.T) {
 	// In the pause before a batch is needed, it is loaded.
 	if ahead, _ := share(ranktest.Blobs(145), 2, 20*time.Millisecond); !(ahead < 0.5) {
 		t.Errorf("the steps wait for %g of the time, though all batches are there", ahead)
+	}
+}
+
+// TestProfileOfUnsaved: if rank 0 can't write the last checkpoint, the other ranks don't wait for
+// its part of the trace.
+func TestProfileOfUnsaved(t *testing.T) {
+	if !ranktest.InRank() {
+		if out, err := ranktest.Start(t, ranktest.Torchrun, 2, []string{"GONBATCH_DEVICES=1", "GONBATCH_STUCK_TIMEOUT=20s"}); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	dir := t.TempDir()
+	c := trainer.Config{
+		MaxSteps: 4, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: filepath.Join(dir, "checkpoints")},
+		Profile: trainer.ProfileConfig{Steps: "2-9", Dir: filepath.Join(dir, "traces")},
+	}
+	spoil := trainer.Callback{BatchEnd: func(e *trainer.Event) error {
+		if !e.Trainer.World().IsMain() || e.Step != 3 {
+			return nil
+		}
+		return errors.Join(os.RemoveAll(c.Checkpoint.Dir), os.WriteFile(c.Checkpoint.Dir, nil, 0o600))
+	}}
+	tr, _ := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(spoil))
+	err := tr.Fit(t.Context(), ranktest.Blobs(145), nil)
+	if tr.World().IsMain() != (err != nil) {
+		t.Errorf("rank %d: %v", tr.World().Rank(), err)
+	}
+	if err := tr.World().Barrier(); err != nil {
+		t.Error(err)
 	}
 }

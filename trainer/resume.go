@@ -261,6 +261,7 @@ func (t *Trainer) restoreAll() error {
 	if err := t.snapshot.Create(t.store); err != nil {
 		return err
 	}
+	t.stepper.parts.keep(t.store)
 	_, err := t.randoms.set() // The snapshot has rank 0's.
 	return err
 }

@@ -26,7 +26,8 @@ import (
 // PyTorch's Epsilon, 1e-5, and Momentum, 0.9.
 //
 // A layer without a scope is left out, with its sublayers; the name "" leaves out all that have no
-// other name. Otherwise layers must have the names of the file's layers, or New fails and lists the
+// other name. With a scope, it is the only layer of a file without names, such as a Linear's.
+// Otherwise layers must have the names of the file's layers, or New fails and lists the
 // difference.
 func InitFromTorch(path string, layers map[string]string, scopes ...string) Option {
 	return initFromForeign("InitFromTorch "+path, path, scopes, func(file map[string]*tensors.Tensor) (map[string]Target, error) {
@@ -89,7 +90,11 @@ var (
 // torchTarget returns the target of a layer's parameter, below the layer's scope. The layer's other
 // parameters show what it is.
 func torchTarget(file map[string]*tensors.Tensor, layer, parameter string) (to Target, ok bool) {
-	kind, mean, weight := torchConv, file[layer+".running_mean"], file[layer+".weight"]
+	prefix := layer + "."
+	if layer == "" { // The file has a single layer: "weight", "bias".
+		prefix = ""
+	}
+	kind, mean, weight := torchConv, file[prefix+"running_mean"], file[prefix+"weight"]
 	switch {
 	case mean != nil:
 		kind = torchBatchNorm

@@ -34,7 +34,8 @@ type order struct {
 	Examples   int
 	Validation int   // Examples; 0 for none.
 	Kill       int64 // The update after which all ranks end abruptly; 0 for none.
-	Stop       int64 // The update after which a person stops them.
+	Stop       int64 // The update after which a person stops them; -1 for before Fit.
+	Again      bool  // After they were stopped, the same trainers fit again.
 	End        int64 // The update after which a callback ends the training.
 	Test       int   // Examples to evaluate afterwards; 0 for none.
 	Momentum   float64
@@ -168,7 +169,14 @@ func (o order) carryOut(t *testing.T) outcome {
 	if o.Validation > 0 {
 		validation = ranktest.Blobs(o.Validation)
 	}
+	if o.Stop < 0 {
+		cancel()
+	}
 	err := tr.Fit(ctx, ranktest.Blobs(o.Examples), validation)
+	var stopped *trainer.StoppedError
+	if o.Again && errors.As(err, &stopped) {
+		err = tr.Fit(t.Context(), ranktest.Blobs(o.Examples), validation)
+	}
 	if err == nil && o.Test > 0 {
 		var metrics trainer.Metrics
 		metrics, err = tr.Test(t.Context(), ranktest.Blobs(o.Test))
@@ -180,7 +188,6 @@ func (o order) carryOut(t *testing.T) outcome {
 	if !o.Config.Checkpoint.Off {
 		err = errors.Join(err, tr.WaitForCheckpoints())
 	}
-	var stopped *trainer.StoppedError
 	if err != nil && !errors.Is(err, errKilled) && !errors.As(err, &stopped) {
 		result.Error = err.Error()
 	}
