@@ -146,8 +146,8 @@ func forecastTrain(t *testing.T, name string) {
 		}
 		_ = metrics[0].Value() // It ends when the step has.
 		steps++
-		// The first step's peak has what compiling takes. On a busy machine, some steps begin before
-		// the buffers of the one before are free.
+		// The first step's peak has what compiling takes. On a busy machine, some steps begin
+		// before the buffers of the one before are free.
 		if peak := memory.Peak(); steps > 1 {
 			least = min(least, peak)
 		}

@@ -121,8 +121,8 @@ func isBadName(name string) bool {
 	return module.CheckFilePath(name) != nil || slices.Contains([]string{".bzr", ".hg", ".git", ".svn"}, name)
 }
 
-// isInput reports whether the go command takes a path for the name of a package's file. Others might
-// be flags of its tools (SafeArg in cmd/go/internal/load).
+// isInput reports whether the go command takes a path for the name of a package's file. Others
+// might be flags of its tools (SafeArg in cmd/go/internal/load).
 func isInput(name string) bool {
 	first, _ := utf8.DecodeRuneInString(name)
 	isSafe := first >= utf8.RuneSelf || unicode.IsLetter(first) || unicode.IsDigit(first) || first == '.' || first == '_'
