@@ -8,6 +8,8 @@ import (
 func TestPlaces(t *testing.T) {
 	for line, want := range map[string][]string{
 		"\tu.ipynb[cell 3]:2 +0x1d":                        {"u.ipynb[cell 3]:2"},
+		"\tmain.main at my own.ipynb[cell 3]:3":            {"my own.ipynb[cell 3]:3"},
+		"\tmain.(*a).b at /x/u.ipynb[cell 3]:3":            {"u.ipynb[cell 3]:3"},
 		"\tu.ipynb[cell [7]]:2":                            {"u.ipynb[cell [7]]:2"},
 		"\tnotebook/train/my own (2).ipynb[cell [7]]:12":   {"my own (2).ipynb[cell [7]]:12"},
 		"\tx[cell 3].ipynb[cell 1]:2 +0x1d":                {"x[cell 3].ipynb[cell 1]:2"},
