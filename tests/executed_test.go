@@ -64,16 +64,16 @@ func executedOf(t *testing.T, run rundir.Dir) executedNotebook {
 const (
 	// declarations holds the imports of the cells, and a parameter.
 	declarations = "import (\n\t\"fmt\"\n\t\"os\"\n\t\"image\"\n\t\"github.com/janpfeifer/gonb/gonbui\"\n\t\"github.com/janpfeifer/gonb/gonbui/protocol\"\n)\nvar name = \"Ada\""
-	// shows prints to both streams, and displays HTML, an image and a chart. Its value is an image.
+	// shows prints to both streams, and displays HTML, an image and a chart.
 	shows = `%%
 fmt.Println("hello", name)
 fmt.Fprintln(os.Stderr, "a warning")
 gonbui.DisplayHTML("<b id=\"bold\">bold</b><script>draw()</script>")
 gonbui.DisplayImage(image.NewGray(image.Rect(0, 0, 3, 3)))
 gonbui.SendData(&protocol.DisplayData{Data: map[protocol.MIMEType]any{"application/vnd.plotly.v1+json": "{\"data\": []}"}})
-gonbui.Sync()
-square := image.NewRGBA(image.Rect(0, 0, 4, 4))
-square`
+gonbui.Sync()`
+	// ends has a value, which is an image.
+	ends = "%%\nsquare := image.NewRGBA(image.Rect(0, 0, 4, 4))\nsquare"
 	// fails panics in rank 0 only. If another rank failed first, rank 0 would be killed before it
 	// printed why it failed.
 	fails = `%%
@@ -102,7 +102,7 @@ func TestExecuted(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			u := tt.user
-			name := u.write(t, "demo.ipynb", declarations, "!echo from a shell; echo oops >&2", shows, fails, "%%\nfmt.Println(\"never\")")
+			name := u.write(t, "demo.ipynb", declarations, "!echo from a shell; echo oops >&2", shows, ends, fails, "%%\nfmt.Println(\"never\")")
 			out, err := u.submit(t, append(tt.flags, name)...)
 			if err == nil {
 				t.Fatalf("the run succeeded:\n%s", out)
@@ -119,8 +119,8 @@ func TestExecuted(t *testing.T) {
 // comes from the failed run.
 func checkFrom(t *testing.T, u user, failed rundir.Dir, flags []string) {
 	t.Helper()
-	name := u.write(t, "demo.ipynb", declarations, "!echo from a shell; echo oops >&2", shows, "%%\nfmt.Println(\"fixed\")", "%%\nfmt.Println(\"never\")")
-	u.mustSubmit(t, append(flags, "--from", "cell-d", name)...)
+	name := u.write(t, "demo.ipynb", declarations, "!echo from a shell; echo oops >&2", shows, ends, "%%\nfmt.Println(\"fixed\")", "%%\nfmt.Println(\"never\")")
+	u.mustSubmit(t, append(flags, "--from", "cell-e", name)...)
 	runs, err := rundir.List(filepath.Join(u.folder, "runs"))
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("runs %v, %v", runs, err)
@@ -130,8 +130,8 @@ func checkFrom(t *testing.T, u user, failed rundir.Dir, flags []string) {
 		run = runs[1]
 	}
 	want := executedOf(t, failed).Cells
-	want[3] = executedCell{Count: 4, Status: "completed", Text: "stdout: fixed\n", Types: []string{}}
-	want[4] = executedCell{Count: 5, Status: "completed", Text: "stdout: never\n", Types: []string{}}
+	want[4] = executedCell{Count: 5, Status: "completed", Text: "stdout: fixed\n", Types: []string{}}
+	want[5] = executedCell{Count: 6, Status: "completed", Text: "stdout: never\n", Types: []string{}}
 	if diff := cmp.Diff(want, executedOf(t, run).Cells); diff != "" {
 		t.Error(diff)
 	}
@@ -142,14 +142,15 @@ func checkFrom(t *testing.T, u user, failed rundir.Dir, flags []string) {
 
 func checkExecuted(t *testing.T, u user, run rundir.Dir, nb executedNotebook) {
 	t.Helper()
-	failed := nb.Cells[3]
-	wantAll(t, failed.Error, "panic: no data", "demo.ipynb, cell 4 (id cell-d)", "demo.ipynb[cell 4]:6")
-	nb.Cells[3].Error, nb.Cells[3].Text = "", strings.SplitAfterN(failed.Text, "\n", 2)[0]
+	failed := nb.Cells[4]
+	wantAll(t, failed.Error, "panic: no data", "demo.ipynb, cell 5 (id cell-e)", "demo.ipynb[cell 5]:6")
+	nb.Cells[4].Error, nb.Cells[4].Text = "", strings.SplitAfterN(failed.Text, "\n", 2)[0]
 	want := []executedCell{
 		{Count: 1, Status: "completed", Types: []string{}},
 		{Count: 2, Status: "completed", Types: []string{}, Text: "stdout: from a shell\nstderr: oops\n"},
-		{Count: 3, Status: "completed", Text: "stdout: hello Ada\nstderr: a warning\nstdout: *image.RGBA (4,4)\n", Types: []string{"application/vnd.plotly.v1+json", "image/png", "image/png", "text/html", "text/plain"}},
-		{Count: 4, Status: "failed", Types: []string{}, Text: "stdout: before\n"},
+		{Count: 3, Status: "completed", Text: "stdout: hello Ada\nstderr: a warning\n", Types: []string{"application/vnd.plotly.v1+json", "image/png", "text/html"}},
+		{Count: 4, Status: "completed", Text: "stdout: *image.RGBA (4,4)\n", Types: []string{"image/png", "text/plain"}},
+		{Count: 5, Status: "failed", Types: []string{}, Text: "stdout: before\n"},
 		{Status: "pending", Types: []string{}},
 	}
 	if diff := cmp.Diff(want, nb.Cells); diff != "" {

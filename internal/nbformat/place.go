@@ -9,8 +9,8 @@ const (
 )
 
 var (
-	// framePlace matches a line of a stack trace, of Go's or of log.Fatal in a notebook, which names
-	// the function ("main.main at "). It has nothing else, so the name may have spaces.
+	// framePlace matches a line of a stack trace, of Go's or of log.Fatal in a notebook, which
+	// names the function ("main.main at "). It has nothing else, so the name may have spaces.
 	framePlace = regexp.MustCompile(`^\t(?:\S+ at )?(?:.*/)?([^/]*` + place + `)(?: \+0x[0-9a-f]+)?$`)
 	textPlace  = regexp.MustCompile(`[^\s/]*` + place)
 )

@@ -2,8 +2,11 @@ package stage
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"go/scanner"
+	"go/token"
 	"io/fs"
 	"maps"
 	"os"
@@ -11,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/export"
@@ -75,14 +79,15 @@ func (r *Reuse) changed(format string, args ...any) error {
 	return fmt.Errorf("%s has changed since run %s; start from an earlier cell, or run all cells", fmt.Sprintf(format, args...), r.dir.Name())
 }
 
-// code returns a program without comments, which may contain cell numbers and Markdown, and without
-// the empty lines around them: those may change.
+// code returns the tokens of a program, one on each line, without its line comments, which may
+// contain cell numbers and Markdown, but with directives.
 func code(program []byte) []byte {
 	var kept []byte
-	for line := range bytes.Lines(program) {
-		if text := bytes.TrimSpace(line); len(text) > 0 && !bytes.HasPrefix(text, []byte("//")) || bytes.HasPrefix(text, []byte("//go:")) {
-			kept = append(kept, line...)
+	for t := range gocell.Tokens(string(program), scanner.ScanComments) {
+		if t.Kind == token.COMMENT && strings.HasPrefix(t.Text, "//") && !strings.HasPrefix(t.Text, "//go:") {
+			continue
 		}
+		kept = append(append(kept, cmp.Or(t.Text, t.Kind.String())...), '\n')
 	}
 	return kept
 }
