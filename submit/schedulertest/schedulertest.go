@@ -164,7 +164,9 @@ func aBug(t *testing.T, j *job) {
 // isFollowed: the log of any rank can be followed while it grows, up to the end of the run, and be
 // read afterwards. The end is also that of the command that follows.
 func isFollowed(t *testing.T, j *job) {
-	j.stage("talks", `echo "begin $rank"; touch begun-$rank; until [ -e go ]; do sleep 0.05; done; echo "end $rank"; [ $rank = 0 ] || exit 3`)
+	j.stage("talks", `echo "begin $rank"; touch begun-$rank; until [ -e go ]; do sleep 0.05; done; echo "end $rank"
+[ $rank = 1 ] || exec touch ended
+until [ -e ended ]; do sleep 0.05; done; exit 3`) // Rank 1 fails, once rank 0 has said everything.
 	ended := make(chan error, 1)
 	go func() { ended <- j.start() }()
 	j.waitFor("begun-0")
