@@ -1,49 +1,10 @@
 package cifar100
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/gomlx/gomlx/core/tensors"
 )
-
-// TestLoad reads a few gray images in the format of the files, one of each class.
-func TestLoad(t *testing.T) {
-	t.Setenv("GONBATCH_DATA", t.TempDir())
-	folder := filepath.Join(Dir(os.Getenv), "cifar-100-binary")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	var content []byte
-	for class := range Classes() {
-		content = append(content, bytes.Repeat([]byte{byte(class)}, 2+3*32*32)...)
-	}
-	for _, f := range append(set.Train, set.Test...) {
-		if err := os.WriteFile(filepath.Join(folder, f.Name), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	train, test, err := Load(context.Background())
-	if err != nil || train.Len() != len(set.Train)*len(Classes()) || test.Len() != 100 || train.Classes() != 100 {
-		t.Fatalf("%v, %v, %v", train, test, err)
-	}
-	if from, _, err := LoadFrom(folder); err != nil || from.Len() != train.Len() {
-		t.Errorf("LoadFrom: %v, %v", from, err)
-	}
-	inputs, labels, err := test.Batch([]int{7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	class, pixel := tensors.MustCopyFlatData[int32](labels[0])[0], tensors.MustCopyFlatData[float32](inputs[0])[1]
-	if want := (7./255 - Mean()[1]) / Std()[1]; class != 7 || pixel != want {
-		t.Errorf("class %d, green %v, want 7 and %v", class, pixel, want)
-	}
-}
 
 // The sizes are those that the dataset's page gives: 60,000 images, and an archive with a SHA-256.
 func TestIdentity(t *testing.T) {

@@ -293,6 +293,9 @@ func TestExplain(t *testing.T) {
 	if got := cfg.Explain(cause); got.Error() != want || !errors.Is(got, cause) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	if got, cause := cfg.Explain(errors.New("run x: failed\n  last lines:\n  --time=5")), "run x: failed\n  last lines:\n  --time=5"; got.Error() != cause {
+		t.Errorf("a log's line is explained: %s", got)
+	}
 	if got := cfg.Explain(nil); got != nil {
 		t.Errorf("no error became %v", got)
 	}

@@ -6,8 +6,11 @@ import (
 	"strings"
 )
 
-// option matches an option with its value in an error message.
-var option = regexp.MustCompile(`--([a-z][a-z-]*)=`)
+// An error about options has lines that begin with one. Other lines may quote a job's log.
+var (
+	aboutOptions = regexp.MustCompile(`(?m)^--.*`)
+	option       = regexp.MustCompile(`--([a-z][a-z-]*)=`)
+)
 
 // Explain adds to an error where the options that it names with their values were set, if that was
 // not on the command line: the user may have forgotten the line of a file.
@@ -17,7 +20,8 @@ func (c *Config) Explain(err error) error {
 	}
 	var places []string
 	seen := map[string]bool{}
-	for _, found := range option.FindAllStringSubmatch(err.Error(), -1) {
+	lines := strings.Join(aboutOptions.FindAllString(err.Error(), -1), "\n")
+	for _, found := range option.FindAllStringSubmatch(lines, -1) {
 		name := found[1]
 		switch origin := c.Origin(name); origin {
 		case "", Default, commandLine(name):
