@@ -51,7 +51,7 @@ type contender struct {
 	start func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error)
 }
 
-// contenders builds gonbatch's own program, and returns it with the peers that have the network.
+// contenders builds gonbatch's own program, and returns it with its peers.
 func contenders(ctx context.Context, n network) ([]contender, error) {
 	program, err := build(ctx, "./bench/step", "bench-step")
 	if err != nil {
@@ -66,11 +66,8 @@ func contenders(ctx context.Context, n network) ([]contender, error) {
 	torch := contender{start: torchrun(python, "bench/peers/pytorch_ddp.py")}.with("--model=" + n.name)
 	best, defaults := torch.with("--best").environ(keepMemory...), torch
 	best.name, defaults.name = "PyTorch DDP, best settings", "PyTorch DDP, defaults"
-	all := []contender{ours, best, defaults}
-	if n.jax {
-		all = append(all, contender{name: "JAX (gloo)", start: torchrun(python, "bench/peers/jax_spmd.py")})
-	}
-	return all, nil
+	jax := contender{name: "JAX (gloo)", start: torchrun(python, "bench/peers/jax_spmd.py")}.with("--model=" + n.name)
+	return []contender{ours, best, defaults, jax}, nil
 }
 
 // keepMemory makes glibc's malloc keep large blocks that are freed, as gonbatch does by itself.

@@ -34,9 +34,9 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = args.best  # As XLA does.
-    network, make_optimizer, size = NETWORKS[args.model]
-    model, inputs, labels = network(), torch.rand(args.batch, *size), torch.arange(args.batch) % 10
-    if args.best and len(size) == 3:
+    network, make_optimizer, make_inputs = NETWORKS[args.model]
+    model, (inputs, labels) = network(), make_inputs(args.batch)
+    if args.best and inputs.dim() == 4:
         model, inputs = model.to(memory_format=torch.channels_last), inputs.contiguous(memory_format=torch.channels_last)
     model, inputs, labels = model.to(args.device), inputs.to(args.device), labels.to(args.device)
     if world > 1:

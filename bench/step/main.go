@@ -21,13 +21,13 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
-	"github.com/gomlx/gomlx/ml/train/loss"
 	"golang.org/x/sys/unix"
 
 	"gonbatch/distributed"
@@ -42,7 +42,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.model, "model", "cnn", "the network: cnn, resnet18 or mlp")
+	flag.StringVar(&o.model, "model", "cnn", "the network: cnn, resnet18, mlp or gpt")
 	flag.IntVar(&o.batch, "batch", 64, "inputs in a step, for each rank")
 	flag.IntVar(&o.steps, "steps", 100, "steps to time")
 	flag.IntVar(&o.warmUp, "warm-up", 5, "steps before, with the compilation")
@@ -62,8 +62,8 @@ func run(o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()
-	trainer := train.NewTrainer(world.Backend(), model.NewStore(), task.network, loss.SparseCategoricalCrossEntropyLogits, world.Optimizer(task.optimizer), nil, nil)
-	data := randomInputs(o.batch, task.size, uint64(world.Rank()))
+	trainer := train.NewTrainer(world.Backend(), model.NewStore(), task.network, task.loss, world.Optimizer(task.optimizer), nil, nil)
+	data := task.inputs(o.batch, rand.New(rand.NewPCG(1, uint64(world.Rank()))))
 	var c clock
 	for i := range o.warmUp + o.steps {
 		if i == o.warmUp {
