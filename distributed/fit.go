@@ -3,6 +3,8 @@ package distributed
 import (
 	"fmt"
 
+	"gonbatch/distributed/pjrt"
+	"gonbatch/internal/cpulib"
 	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
@@ -56,6 +58,7 @@ func (w *World) explainBusy(err error, batchSize, lanes int) error {
 // setMesh sets the mesh for the number of devices.
 func (w *World) setMesh() (err error) {
 	w.mesh = nil
+	cpulib.Convolve(w.devices == 1 && pjrt.HasKernels())
 	if w.devices > 1 {
 		w.mesh, err = meshOf(w.devices)
 	}

@@ -70,12 +70,17 @@ var kernelCalls atomic.Int64
 // KernelCalls returns how many operations of this process's programs kernels compute.
 func KernelCalls() int { return int(kernelCalls.Load()) }
 
+// HasKernels reports whether kernels compute for the programs of one device that are compiled from
+// now on.
+func HasKernels() bool {
+	mu.Lock()
+	defer mu.Unlock()
+	return kernelsOn && callsCustom()
+}
+
 // useKernels replaces operations of a program (text form) with kernels. It returns how many.
 func useKernels(module string) (string, int) {
-	mu.Lock()
-	on := kernelsOn && callsCustom()
-	mu.Unlock()
-	if !on {
+	if !HasKernels() {
 		return module, 0
 	}
 	return withKernels(module)
