@@ -23,6 +23,7 @@ import (
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/compilecache"
+	"gonbatch/internal/cpulib"
 	"gonbatch/internal/rundir"
 )
 
@@ -76,6 +77,9 @@ func trainConvolutional(t *testing.T) {
 	}
 	if w.IsMain() {
 		fmt.Printf("kernels %d\n", pjrt.KernelCalls())
+		if (pjrt.KernelCalls() > 0) != cpulib.Convolves() {
+			t.Errorf("layers are told that a library convolves: %t", cpulib.Convolves())
+		}
 	}
 	fmt.Printf("compiled %d\n", pjrt.Compilations())
 	if library, err := onednn.Open(nil); err == nil {

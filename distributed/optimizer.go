@@ -48,10 +48,10 @@ func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradie
 }
 
 // AverageGradients is a graph-building function for your own optimizer or training step. It returns
-// the means of the gradients over the ranks, computed inside the program. On CPUs, it uses one
-// all-reduce for each element type. On GPUs, it uses one for each bucket of up to 12 MiB, which
-// runs while the program computes the gradients of the next. Call it once in a step, with all
-// gradients.
+// the means of the gradients over the ranks, computed inside the program. It uses one
+// all-reduce for each bucket of gradients of one element type: of up to 32 MiB on CPUs, and of up
+// to 12 MiB on GPUs, where it runs while the program computes the gradients of the next bucket.
+// Call it once in a step, with all gradients.
 //
 // It also averages the model's buffers that the graph changes without training them, such as the
 // moving averages of batch normalization, and sets new variables to rank 0's values on every rank.

@@ -53,6 +53,9 @@ func main() {
 }
 
 func run(o options) (err error) {
+	if min(o.batch, o.steps, o.warmUp) < 1 {
+		return fmt.Errorf("-batch %d -steps %d -warm-up %d: each must be at least 1", o.batch, o.steps, o.warmUp)
+	}
 	task, err := newTask(o.model)
 	if err != nil {
 		return err

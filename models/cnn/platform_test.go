@@ -1,6 +1,7 @@
 package cnn
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -8,6 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"gonbatch/internal/cpulib"
 	"gonbatch/models/modelstest"
 )
 
@@ -46,4 +48,46 @@ func TestHalfPrecisionIsPlain(t *testing.T) {
 			t.Errorf("%s: the faster algorithms are used: %t, want %t", dtype, got, want)
 		}
 	}
+}
+
+// TestByLibrary: where a library computes convolutions, those that it computes faster stay whole.
+func TestByLibrary(t *testing.T) {
+	t.Cleanup(func() { cpulib.Convolve(false) })
+	tests := []struct {
+		channels              int
+		byLibrary, withoutOne string
+	}{
+		{1, "whole", "taps"},
+		{2, "whole", "whole"},
+		{128, "whole", "Winograd"},
+		{256, "Winograd", "Winograd"},
+	}
+	for _, tc := range tests {
+		for _, library := range []bool{true, false} {
+			cpulib.Convolve(library)
+			want := tc.withoutOne
+			if library {
+				want = tc.byLibrary
+			}
+			if got := algorithm(t, tc.channels); got != want {
+				t.Errorf("%d channels, by a library: %t: the algorithm is %s, want %s", tc.channels, library, got, want)
+			}
+		}
+	}
+}
+
+// algorithm returns how a 3x3 convolution from a number of channels to 256 is computed.
+func algorithm(t *testing.T, channels int) string {
+	t.Helper()
+	g := graph.NewGraph(modelstest.Backend(t), "convolution")
+	x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 2, 8, 8, channels))
+	w := graph.Parameter(g, "w", shapes.Make(dtypes.Float32, 3, 3, channels, 256))
+	y := convolution{x: x, w: w, stride: [2]int{1, 1}, padding: [2][2]int{{1, 1}, {1, 1}}}.node()
+	switch {
+	case y.Type() == graph.NodeTypeConvGeneral:
+		return "whole"
+	case strings.Contains(g.String(), "Dot"):
+		return "Winograd"
+	}
+	return "taps"
 }
