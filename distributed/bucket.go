@@ -15,8 +15,8 @@ import (
 const overlappedBytes = 12 << 20
 
 // stoppedBytes is the size of a bucket where an all-reduce stops the program: so large that the
-// latency of a second one doesn't count, and no larger, because a bucket is a copy of its gradients.
-// With one bucket of 403 MB, a step used 600 MB more.
+// latency of a second one doesn't count, and no larger, because a bucket is a copy of its
+// gradients. With one bucket of 403 MB, a step used 600 MB more.
 const stoppedBytes = 32 << 20
 
 // bucketBytes returns how large a bucket may be.
