@@ -51,6 +51,13 @@ func TestGivesMemoryBack(t *testing.T) {
 	}
 }
 
+// TestTrim: small blocks that are free leave the process, those between blocks in use too.
+func TestTrim(t *testing.T) {
+	if got := build(t).run(t, "small", 1); got.Resident > got.Live/8 {
+		t.Errorf("%d MB are left of %d MB", got.Resident/mib, got.Live/mib)
+	}
+}
+
 // TestBlocks: blocks are whole and apart from one another, whichever function they are of, in
 // threads and forked processes, and when the kernel refuses memory.
 func TestBlocks(t *testing.T) {

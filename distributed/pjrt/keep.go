@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"gonbatch/distributed/memory"
 	"gonbatch/internal/compilecache"
 )
 
@@ -88,6 +89,7 @@ var errRefused = errors.New("refused by XLA")
 
 func compileNow(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
 	compilations.Add(1)
+	defer memory.Trim()
 	return C.gb_compile(args)
 }
 

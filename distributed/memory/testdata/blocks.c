@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../trim.h"
+
 static const size_t KiB = 1 << 10, MiB = 1 << 20;
 
 static void check(int ok, const char *what) {
@@ -228,6 +230,19 @@ static void steps(void) {
   printf("{\"faults\": %ld, \"steps\": %d}\n", faults() - before, after);
 }
 
+// small: what small blocks no longer need goes back when it is asked for, not before.
+static void small(void) {
+  enum { count = 4096, size = 64 << 10 };
+  static char *many[count];
+  for (int i = 0; i < count; i++) memset(many[i] = malloc(size), 1, size);
+  size_t peak = resident();
+  for (int i = 0; i < count; i++)
+    if (i % 64 != 0) free(many[i]);
+  check(resident() > peak / 2, "small blocks leave the process one by one");
+  gb_trim();
+  printf("{\"live\": %zu, \"resident\": %zu}\n", peak, resident());
+}
+
 // less: what is needed no longer goes back while other memory is taken.
 static void less(void) {
   static block many[32], one;
@@ -309,7 +324,7 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
-  } tests[] = {{"calls", calls}, {"kernel", kernel}, {"mixed", mixed}, {"steps", steps}, {"less", less}, {"threads", threads}, {"limit", limit}};
+  } tests[] = {{"calls", calls}, {"kernel", kernel}, {"mixed", mixed}, {"steps", steps}, {"less", less}, {"small", small}, {"threads", threads}, {"limit", limit}};
   check(argc == 3, "blocks TEST SEED");
   state = strtoul(argv[2], NULL, 10);
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
