@@ -144,3 +144,30 @@ func TestWriterTakesAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestWriterTakesDuringWrite checks that a snapshot that is still being written keeps its memory,
+// though another one is taken meanwhile and the training's values have changed.
+func TestWriterTakesDuringWrite(t *testing.T) {
+	writing, taken := make(chan struct{}, 2), make(chan struct{})
+	wait := func(*checkpoint.Snapshot) error { writing <- struct{}{}; <-taken; return nil }
+	dir := open(t, checkpoint.Options{Keep: math.MaxInt, Check: wait})
+	w := checkpoint.NewWriter(dir)
+	store := allTypes(t)
+	counter := store.VariableWithValue("/global_step", int64(1)).SetTrainable(false)
+	first, err := w.Take(store)
+	ok(t, err)
+	ok(t, w.Save(first))
+	<-writing
+	ok(t, counter.SetValue(tensors.FromScalar(int64(2))), store.GetVariable("/f32").SetValue(tensors.FromValue([]float32{9, 8, 7})))
+	second, err := w.Take(store)
+	ok(t, err)
+	close(taken)
+	ok(t, w.Save(second), w.Close())
+	for step := range int64(2) {
+		s, err := checkpoint.Read(filepath.Join(dir.Path(), folder.Name(step+1)))
+		ok(t, err)
+		if got := tensors.ToScalar[int64](s.Tensors["/global_step"]); got != step+1 {
+			t.Errorf("step %d has the values of step %d", step+1, got)
+		}
+	}
+}

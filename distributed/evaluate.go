@@ -11,7 +11,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/metric"
-	"github.com/gomlx/gomlx/support/exceptions"
 
 	"gonbatch/data"
 	"gonbatch/data/load"
@@ -82,17 +81,18 @@ func (w *World) EvaluateWith(ctx context.Context, trainer *train.Trainer, ds dat
 	w.sayOnce(data.Describe(ds))
 	batchSize = min(batchSize, ds.Len()) // So that no sum overflows.
 	begin, end := w.Rank()*ds.Len()/w.Size(), (w.Rank()+1)*ds.Len()/w.Size()
-	values, inGo, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize, loading: o.Loading})
+	mine, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize, loading: o.Loading})
 	if err := w.agreeOnEnd(err); err != nil {
 		return nil, fmt.Errorf("distributed: evaluate %s on rank %d: %w", ds.Name(), w.Rank(), err)
 	}
-	if err := w.weightedMean(values, end-begin); err != nil {
+	values, err := mine.overRanks(w)
+	if err != nil {
 		return nil, fmt.Errorf("distributed: evaluate %s: %w", ds.Name(), err)
 	}
 	metrics := make(Metrics, len(values))
 	for i, m := range trainer.EvalMetrics() {
-		if inGo[i] != nil {
-			if values[i], err = w.join(m.(metric.UpdateGo), trainer.Store().RootScope(), inGo[i], ds.Len()); err != nil {
+		if mine.inGo[i] != nil {
+			if values[i], err = w.join(m.(metric.UpdateGo), trainer.Store().RootScope(), mine.inGo[i], ds.Len()); err != nil {
 				return nil, fmt.Errorf("distributed: evaluate %s: the metric %q: %w", ds.Name(), m.Name(), err)
 			}
 		}
@@ -119,37 +119,11 @@ func (w *World) agreeOnEnd(err error) error {
 	return nil
 }
 
-// weightedMean replaces the values with their mean over the ranks, weighted by each rank's number
-// of examples.
-func (w *World) weightedMean(values []float64, examples int) error {
-	sum := make([]float64, len(values)+1)
-	for i, v := range values {
-		if examples > 0 {
-			sum[i] = v * float64(examples)
-		}
-	}
-	sum[len(values)] = float64(examples)
-	if err := w.AllReduceSum(sum); err != nil {
-		return err
-	}
-	for i := range values {
-		values[i] = sum[i] / sum[len(values)]
-	}
-	return nil
-}
-
-// evaluatePart evaluates one rank's examples. The trainer's metrics are running means, so their
-// last values are those of the whole part. For a metric.UpdateGo it returns the results of the
-// batches instead.
-func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part) ([]float64, []*results, error) {
-	values, inGo := make([]float64, len(trainer.EvalMetrics())), make([]*results, len(trainer.EvalMetrics()))
-	for i, m := range trainer.EvalMetrics() {
-		if err := exceptions.TryCatch[error](func() { m.Reset(trainer.Store().RootScope()) }); err != nil {
-			return nil, nil, err
-		}
-		if _, ok := m.(metric.UpdateGo); ok {
-			inGo[i] = &results{}
-		}
+// evaluatePart evaluates one rank's examples.
+func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part) (*tally, error) {
+	all, err := newTally(trainer)
+	if err != nil {
+		return nil, err
 	}
 	for v := range trainer.Store().IterVariables() {
 		if isOwn(v) {
@@ -158,26 +132,16 @@ func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part
 	}
 	for metrics, err := range w.evalSteps(trainer, p) {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if ctx.Err() != nil {
-			return nil, nil, errors.Join(context.Canceled, finalize(metrics))
+			return nil, errors.Join(context.Canceled, finalize(metrics))
 		}
-		for i, m := range metrics {
-			if inGo[i] != nil {
-				err = inGo[i].add(m)
-			} else {
-				values[i], err = scalar(m)
-			}
-			if err != nil {
-				return nil, nil, err
-			}
-		}
-		if err := finalize(metrics); err != nil {
-			return nil, nil, err
+		if err := errors.Join(all.add(metrics), finalize(metrics)); err != nil {
+			return nil, err
 		}
 	}
-	return values, inGo, nil
+	return all, all.end(p.end - p.begin)
 }
 
 // evalSteps evaluates the part in batches. On several devices each batch is sharded over them,

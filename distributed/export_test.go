@@ -5,3 +5,6 @@ func SetBucketBytes(n int) { bucketBytes = func() int { return n } }
 
 // Buckets divides nodes as average does.
 var Buckets = buckets
+
+// RandomState returns a rank's own random state.
+var RandomState = randomState

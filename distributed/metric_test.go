@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -84,6 +85,46 @@ func TestMetricsOverRanks(t *testing.T) {
 		}
 		if n, ok := metrics.Get("Classes"); !ok || n != 21 || !slices.Equal(inOrder.seen, want) {
 			t.Errorf("rank %d: %v examples with the classes %v, want %v", w.Rank(), n, inOrder.seen, want)
+		}
+	})
+}
+
+// alike are that many examples with the same input and no label to learn.
+type alike int
+
+func (alike) Name() string { return "alike" }
+func (a alike) Len() int   { return int(a) }
+
+func (alike) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	ones := slices.Repeat([]float32{1}, len(indices))
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(ones, len(indices), 1)}, []*tensors.Tensor{tensors.FromFlatDataAndDimensions(ones, len(indices), 1)}, nil
+}
+
+// TestMeanOfManyBatches: the mean of many batches, whose sum float32 can't hold, has no error that
+// grows with their number. Metrics that count batches instead of examples are exact too.
+func TestMeanOfManyBatches(t *testing.T) {
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun}, 2, func(t *testing.T) {
+		w := initWorld(t)
+		const value = 1e6 + 0.1
+		constant := func(_ *model.Scope, _, predictions []*graph.Node) *graph.Node {
+			return graph.Scalar(predictions[0].Graph(), dtypes.Float32, value)
+		}
+		first := func(_ *model.Scope, _, predictions []*graph.Node) *graph.Node {
+			return graph.Scalar(predictions[0].Graph(), dtypes.Float32, float64(predictions[0].Shape().Dimensions[0]))
+		}
+		net := func(scope *model.Scope, x *graph.Node) *graph.Node { return graph.MulScalar(x, 2) }
+		trainer := train.NewTrainer(w.Backend(), model.NewStore(), net, loss.MeanSquaredError, w.Optimizer(optimizer.Adam().Done()), nil, []metric.Interface{
+			metric.NewMeanMetric("Constant", "#c", "c", constant, nil), metric.NewMeanMetric("Size", "#s", "s", first, nil).WithDynamicBatch(false),
+		})
+		const examples = 15_003 // 7,501 and 7,502 for the ranks, in batches of 2.
+		metrics, err := w.Evaluate(t.Context(), trainer, alike(examples), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]float64{"Constant": float64(float32(value)), "Size": examples / 7502.0} {
+			if got, _ := metrics.Get(name); !(math.Abs(got-want) <= 1e-7*want) {
+				t.Errorf("%s: the mean is %.10g, want %.10g", name, got, want)
+			}
 		}
 	})
 }

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"weak"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 
@@ -38,7 +41,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 		return err
 	}
 	for _, v := range fresh {
-		if err := w.shareVariable(store, v); err != nil {
+		if err := w.shareVariable(v); err != nil {
 			return fmt.Errorf("distributed: broadcast the variable %s: %w", v.Path(), err)
 		}
 		w.shared.add(v)
@@ -50,7 +53,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 // and shares its variables. Call it to evaluate before a training step was built: the ranks' parts
 // of a dataset differ in shape, so the ranks would build different programs. It is collective.
 func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.Dataset) error {
-	_, _, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
+	_, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
 	if err := w.agreeOnEnd(err); err != nil {
 		return fmt.Errorf("distributed: build the model by evaluating example 0 of %s: %w", ds.Name(), err)
 	}
@@ -73,7 +76,7 @@ func (s variables) forget() {
 	maps.DeleteFunc(s, func(p weak.Pointer[model.Variable], _ struct{}) bool { return p.Value() == nil })
 }
 
-func (w *World) shareVariable(store *model.Store, v *model.Variable) error {
+func (w *World) shareVariable(v *model.Variable) error {
 	value, err := v.Value()
 	if err != nil {
 		return err
@@ -90,11 +93,20 @@ func (w *World) shareVariable(store *model.Store, v *model.Variable) error {
 	if err != nil || v.Name() != model.RNGStateVariableName || w.IsMain() {
 		return err
 	}
-	// Each rank has its own random stream. Otherwise all ranks would drop the same units.
-	hash := fnv.New64a()
-	hash.Write(sent)
-	hash.Write(binary.LittleEndian.AppendUint64(nil, uint64(w.Rank())))
-	return store.SetRNGStateFromSeed(int64(hash.Sum64() >> 1))
+	// Otherwise all ranks would drop the same units.
+	return v.SetValue(tensors.FromValue(randomState(sent, w.Rank())))
+}
+
+// randomState returns a rank's own state of the random numbers, a key and a counter, of rank 0's. A
+// hash makes the keys of many ranks different: GoMLX makes a state of a seed of 31 bits, which two
+// of 100,000 ranks are likely to share.
+func randomState(ofMain []byte, rank int) []uint64 {
+	hash := sha256.Sum256(binary.LittleEndian.AppendUint64(slices.Clone(ofMain), uint64(rank)))
+	state := make([]uint64, graph.RNGStateShape.Size())
+	for i := range state {
+		state[i] = binary.LittleEndian.Uint64(hash[8*i:])
+	}
+	return state
 }
 
 // checkSameModel verifies that all ranks have variables with the same names and shapes.

@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"encoding/binary"
 	"runtime"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"gonbatch/distributed"
 	"gonbatch/distributed/ranktest"
 )
 
@@ -34,4 +36,21 @@ func TestModelsAreForgotten(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRanksHaveOwnRandomNumbers: of a million ranks, over several training runs, no two have the
+// same key, so no two have a random number in common but by chance. Rank 0 has its own too.
+func TestRanksHaveOwnRandomNumbers(t *testing.T) {
+	keys := map[uint64]bool{}
+	const runs, ranks = 10, 100_000
+	for run := range uint64(runs) {
+		ofMain := append(binary.LittleEndian.AppendUint64(nil, run), make([]byte, 16)...)
+		keys[run] = true
+		for rank := 1; rank < ranks; rank++ {
+			keys[distributed.RandomState(ofMain, rank)[0]] = true
+		}
+	}
+	if len(keys) != runs*ranks {
+		t.Errorf("%d different keys of %d ranks", len(keys), runs*ranks)
+	}
 }

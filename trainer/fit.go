@@ -128,6 +128,7 @@ type run struct {
 	firstStep  int64         // Updates that were done when this Fit began.
 	before     time.Duration // Training time of the earlier Fits that this one resumes.
 	lastSave   time.Time
+	unreported int  // Batches of this call since the last report.
 	saveDue    bool // A checkpoint must be written at the next possible point.
 	stopped    int32
 	clock      clock
@@ -257,6 +258,7 @@ func (r *run) afterBatch(metrics []*tensors.Tensor) error {
 	began, ended := r.clock.ends(r.stepper.kind)
 	r.trace().add(trainingTrack, "step", began, ended, r.at.Step+1)
 	r.at.Batch++
+	r.unreported++
 	r.at.Stream = r.loader.Position()
 	defer r.dropGradients()
 	if update {

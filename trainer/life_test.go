@@ -19,13 +19,13 @@ import (
 // always ran on one rank.
 func TestRandomSequences(t *testing.T) {
 	if os.Getenv(ordersFolder) != "" {
-		obey(t)
+		obey[order](t)
 		return
 	}
 	n := seeds(t, 50)
 	for first := 0; first < n; first += chunk {
 		t.Run(fmt.Sprint("seeds from ", first), func(t *testing.T) {
-			w := startWorlds(t, 1, 2, 3)
+			w := newWorlds[order](t)
 			for seed := first; seed < min(n, first+chunk); seed++ {
 				newLife(t, w, uint64(seed)).run(t)
 			}
@@ -35,7 +35,7 @@ func TestRandomSequences(t *testing.T) {
 
 // life is a simple model of a training run: it knows how far the training must be.
 type life struct {
-	worlds *worlds
+	worlds *worlds[order]
 	rng    *rand.Rand
 	seed   uint64
 	order  order // Of the next start.
@@ -46,7 +46,7 @@ type life struct {
 	told   []string
 }
 
-func newLife(t *testing.T, w *worlds, seed uint64) *life {
+func newLife(t *testing.T, w *worlds[order], seed uint64) *life {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	pick := func(all ...int) int { return all[rng.IntN(len(all))] }
 	l := &life{worlds: w, rng: rng, seed: seed, always: true}
@@ -126,7 +126,7 @@ func (l *life) start(t *testing.T) []outcome {
 	t.Helper()
 	o := l.order
 	l.told = append(l.told, fmt.Sprintf("%d ranks, %s, epochs %d, steps %d, kill %d, stop %d, again %v, end %d", o.Ranks, o.Config.Strategy, o.Config.MaxEpochs, o.Config.MaxSteps, o.Kill, o.Stop, o.Again, o.End))
-	all := l.worlds.do(t, o)
+	all := l.worlds.do(t, overTCP(o.Ranks), o)
 	for rank, result := range slices.Backward(all) {
 		if result.Error != "" || result.Step != all[0].Step {
 			t.Fatalf("seed %d: %s: rank %d: step %d, rank 0 has %d: %s", l.seed, strings.Join(l.told, "; "), rank, result.Step, all[0].Step, result.Error)
@@ -182,7 +182,7 @@ func (l *life) compare(t *testing.T, got outcome) {
 		}
 	}
 	undisturbed.Config.MaxEpochs, undisturbed.Config.MaxSteps = 0, int(got.Step)
-	want := l.worlds.do(t, undisturbed)[0]
+	want := l.worlds.do(t, overTCP(1), undisturbed)[0]
 	if want.Error != "" || want.Step != got.Step {
 		t.Fatalf("seed %d: undisturbed it ends at step %d, not %d: %s", l.seed, want.Step, got.Step, want.Error)
 	}

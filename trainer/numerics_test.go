@@ -63,22 +63,7 @@ func trainedFloats(t *testing.T, tr *trainer.Trainer, under string) []float64 {
 			continue
 		}
 		err := v.MustValue().ConstFlatData(func(flat any) {
-			switch flat := flat.(type) {
-			case []float32:
-				for _, x := range flat {
-					byName[v.Path()] = append(byName[v.Path()], float64(x))
-				}
-			case []float64:
-				byName[v.Path()] = append(byName[v.Path()], flat...)
-			case []bfloat16.BFloat16:
-				for _, x := range flat {
-					byName[v.Path()] = append(byName[v.Path()], float64(x.Float32()))
-				}
-			case []float16.Float16:
-				for _, x := range flat {
-					byName[v.Path()] = append(byName[v.Path()], float64(x.Float32()))
-				}
-			}
+			byName[v.Path()] = wideFloats(flat)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -92,6 +77,25 @@ func trainedFloats(t *testing.T, tr *trainer.Trainer, under string) []float64 {
 	var all []float64
 	for _, name := range names {
 		all = append(all, byName[name]...)
+	}
+	return all
+}
+
+// wideFloats returns the elements of a tensor of floating-point numbers.
+func wideFloats(flat any) (all []float64) {
+	switch flat := flat.(type) {
+	case []float32:
+		all = numbers(flat)
+	case []float64:
+		all = slices.Clone(flat)
+	case []bfloat16.BFloat16:
+		for _, x := range flat {
+			all = append(all, float64(x.Float32()))
+		}
+	case []float16.Float16:
+		for _, x := range flat {
+			all = append(all, float64(x.Float32()))
+		}
 	}
 	return all
 }

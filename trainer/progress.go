@@ -64,3 +64,13 @@ type mean struct {
 }
 
 func (m *mean) add(value float64) { m.Sum, m.Count = m.Sum+checkpoint.Number(value), m.Count+1 }
+
+// divided returns a rank's part of the totals of that many ranks. So each batch counts the same in
+// the next report, even those that were trained by another number of ranks.
+func divided(totals []mean, ranks int) []mean {
+	parts := make([]mean, len(totals))
+	for i, m := range totals {
+		parts[i] = mean{m.Sum / checkpoint.Number(max(ranks, 1)), m.Count / max(ranks, 1)}
+	}
+	return parts
+}

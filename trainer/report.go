@@ -31,7 +31,6 @@ func (r *run) report() error {
 	}
 	waited, stepped := sums[len(sums)-2], sums[len(sums)-1]
 	sums = sums[:len(sums)-2]
-	batches := r.at.Since[0].Count
 	r.at.Since = nil
 	values := r.rates.at(int(r.at.Step)-1, r.plan.updates)
 	for i := range len(sums) / 2 {
@@ -44,7 +43,8 @@ func (r *run) report() error {
 		}
 		values[name] = sums[2*i] / sums[2*i+1]
 	}
-	values["train/examples_per_second"] = r.display.rate(batches * r.loader.BatchSize())
+	values["train/examples_per_second"] = r.display.rate(r.unreported * r.loader.BatchSize())
+	r.unreported = 0
 	if waited+stepped > 0 {
 		values["train/data_wait"] = waited / (waited + stepped)
 	}

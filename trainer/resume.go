@@ -127,6 +127,7 @@ func (t *Trainer) load() error {
 		return fmt.Errorf("%s: %w", from.Path, err)
 	}
 	t.matchAverages(t.snapshot)
+	t.stepper.knowState(t.snapshot)
 	if err := t.snapshot.Restore(t.store, t.rates.paths()...); err != nil {
 		return err
 	}
@@ -219,9 +220,7 @@ func (t *Trainer) takeUp(from origin) error {
 	if c, ok := t.plateaus(); ok {
 		t.rates.reduced = t.at.Plateau.factor(c)
 	}
-	if !t.world.IsMain() {
-		t.at.Since = make([]mean, len(t.at.Since)) // Rank 0 has the totals of all ranks.
-	}
+	t.at.Since = divided(from.At.Since, from.WorldSize)
 	maps.Copy(t.metrics, from.At.Metrics)
 	if !t.stillEnded() {
 		t.at.End, t.at.Finished = nil, false // It was not over, or its limits were raised.

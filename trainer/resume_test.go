@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/plural"
@@ -169,5 +171,32 @@ func TestOtherWorldSize(t *testing.T) {
 				t.Errorf("the weights differ by %g", d)
 			}
 		})
+	}
+}
+
+// TestRateAfterResume: the first report after a resume has the rate of this process: batches of the
+// earlier one count for its loss only.
+func TestRateAfterResume(t *testing.T) {
+	c := trainer.Config{MaxSteps: 10, MaxEpochs: 10, BatchSize: 12, LogEvery: 10, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: t.TempDir(), EverySteps: 9}}
+	tr, _ := newTrainer(t, c, sgdTask(0.1), killAt(10))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	var began time.Time
+	examples := math.Inf(1)
+	measure := trainer.Callback{
+		FitStart: func(*trainer.Event) error { began = time.Now(); return nil },
+		FitEnd: func(e *trainer.Event) error {
+			examples = e.Metrics["train/examples_per_second"] * time.Since(began).Seconds()
+			return nil
+		},
+		BatchEnd: func(*trainer.Event) error { time.Sleep(200 * time.Millisecond); return nil }, // Before the report.
+	}
+	tr, _ = newTrainer(t, c, sgdTask(0.1), trainer.WithCallbacks(measure))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+		t.Fatal(err)
+	}
+	if !(examples < 30) {
+		t.Errorf("the rate is that of %.0f examples, want 12", examples)
 	}
 }

@@ -14,13 +14,13 @@ import (
 // equal those of one rank, no collective differs, and nothing waits forever.
 func TestRandomSizes(t *testing.T) {
 	if os.Getenv(ordersFolder) != "" {
-		obey(t)
+		obey[order](t)
 		return
 	}
 	n := seeds(t, 25)
 	for first := 0; first < n; first += chunk {
 		t.Run(fmt.Sprint("seeds from ", first), func(t *testing.T) {
-			w := startWorlds(t, 1, 2, 3, 4, 5)
+			w := newWorlds[order](t)
 			for seed := first; seed < min(n, first+chunk); seed++ {
 				compareSizes(t, w, uint64(seed))
 			}
@@ -29,7 +29,7 @@ func TestRandomSizes(t *testing.T) {
 }
 
 // compareSizes executes one order on one rank and on several.
-func compareSizes(t *testing.T, w *worlds, seed uint64) {
+func compareSizes(t *testing.T, w *worlds[order], seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	ranks := 2 + rng.IntN(4)
 	batch := ranks * (1 + rng.IntN(8))
@@ -40,9 +40,9 @@ func compareSizes(t *testing.T, w *worlds, seed uint64) {
 	told := fmt.Sprintf("seed %d: %d ranks, %d examples in batches of %d, %d at most, %d for an update; %d to validate and %d to test in batches of %d", seed, ranks, o.Examples,
 		batch, o.Config.LimitTrainBatches, o.Config.AccumulateGradBatches, o.Validation, o.Test, o.Config.EvalBatchSize)
 	t.Log(told)
-	several := w.do(t, o)
+	several := w.do(t, overTCP(o.Ranks), o)
 	o.Ranks = 1
-	one := w.do(t, o)[0]
+	one := w.do(t, overTCP(1), o)[0]
 	for rank, result := range several {
 		if result.Error != "" || one.Error != "" || result.Step != one.Step || len(result.Metrics) != 2 {
 			t.Fatalf("%s: rank %d: %+v; alone: %+v", told, rank, result, one)

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"gonbatch/checkpoint"
 	"gonbatch/distributed"
 	"gonbatch/internal/plural"
 )
@@ -216,6 +217,19 @@ func (s *stepper) noteState(before map[string]bool) {
 	made := s.paths()
 	maps.DeleteFunc(made, func(path string, _ bool) bool { return before[path] })
 	maps.Copy(s.state, made)
+}
+
+// knowState records the variables that are no weights in a checkpoint. The optimizers may never ask
+// for them: the training run may have ended.
+func (s *stepper) knowState(from *checkpoint.Snapshot) {
+	if s.state == nil {
+		s.state = map[string]bool{}
+	}
+	for name := range from.Tensors {
+		if !from.Weights[name] {
+			s.state[name] = true
+		}
+	}
 }
 
 // paths returns the paths of all variables.

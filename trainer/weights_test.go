@@ -2,11 +2,13 @@ package trainer_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
@@ -40,6 +42,24 @@ func TestWeightsAreTheModel(t *testing.T) {
 	whole, _ := newTrainer(t, c, task())
 	mustFit(t, whole)
 	compareWeights(t, weights(t, resumed.Store()), weights(t, whole.Store()))
+}
+
+// TestWeightsOfResumedAtEnd: a training run that is killed after its last update, and that resumes
+// only to end, leaves the weights alone in the file of the weights.
+func TestWeightsOfResumedAtEnd(t *testing.T) {
+	c := trainer.Config{MaxSteps: 6, BatchSize: 12, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: t.TempDir(), EverySteps: 6}}
+	task := func() trainer.Task { return trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Scope("mine").Done()) }
+	killer := trainer.Callback{Name: "killer", CheckpointSaved: func(*trainer.Event) error { return errKilled }}
+	tr, _ := newTrainer(t, c, task(), trainer.WithCallbacks(killer))
+	if err := errors.Join(tr.Fit(t.Context(), ranktest.Blobs(145), nil), tr.WaitForCheckpoints()); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	want := namesInNewest(t, c.Checkpoint.Dir)
+	tr, _ = newTrainer(t, c, task())
+	mustFit(t, tr)
+	if got := namesInNewest(t, c.Checkpoint.Dir); !slices.Equal(got, want) || len(want) != 4 {
+		t.Errorf("%s has %q, want %q", checkpoint.WeightsFile, got, want)
+	}
 }
 
 // namesInNewest returns the names of the weights in the newest checkpoint.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/plural"
 	"gonbatch/trainer"
 )
 
@@ -47,9 +49,22 @@ type outcome struct {
 	Step    int64
 	Metrics map[string]float64 // Of the evaluation.
 	Weights []float64          // Of rank 0: their averages, if there are any.
+	Logged  map[string]float64 // By rank 0.
 }
 
 const ordersFolder = "TRAINER_TEST_ORDERS"
+
+// work is an order to all ranks of a world.
+type work interface {
+	carryOut(t *testing.T) outcome
+}
+
+// addressed is an order, with the name of the world that takes it. One without a name is for all,
+// and ends them.
+type addressed[O work] struct {
+	World string
+	Order O
+}
 
 func orderFile(folder string, n int) string { return filepath.Join(folder, fmt.Sprint("order-", n)) }
 
@@ -90,41 +105,61 @@ func await(t *testing.T, ctx context.Context, path string, into any) {
 	}
 }
 
-// worlds are running ranks that take orders.
-type worlds struct {
-	folder string
-	orders int
-	ctx    context.Context
+// worldKind is what starts the ranks of a world, and their number.
+type worldKind struct {
+	launcher       ranktest.Launcher
+	ranks, devices int
 }
 
-// startWorlds starts a world of each size, whose ranks run this test; they end with the test.
-func startWorlds(t *testing.T, sizes ...int) *worlds {
+func (k worldKind) String() string {
+	return fmt.Sprintf("%s, %s, %s", plural.Of(k.ranks, "rank"), plural.Of(k.devices, "device"), k.launcher)
+}
+
+// overTCP is a world of ranks with one device.
+func overTCP(ranks int) worldKind { return worldKind{ranktest.Torchrun, ranks, 1} }
+
+// worlds are running ranks that take orders.
+type worlds[O work] struct {
+	folder  string
+	orders  int
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	running map[string]bool
+	ranks   sync.WaitGroup
+}
+
+// newWorlds returns worlds whose ranks run this test. They end with it.
+func newWorlds[O work](t *testing.T) *worlds[O] {
 	t.Helper()
 	ctx, end := context.WithCancelCause(t.Context())
-	w := &worlds{folder: t.TempDir(), ctx: ctx}
-	ended := make(chan struct{}, len(sizes))
-	for _, size := range sizes {
-		go func() {
-			out, err := ranktest.Start(t, ranktest.Torchrun, size, []string{ordersFolder + "=" + w.folder, "GONBATCH_DEVICES=1"})
-			end(fmt.Errorf("the world of %d has ended: %w\n%s", size, err, out))
-			ended <- struct{}{}
-		}()
-	}
+	w := &worlds[O]{folder: t.TempDir(), ctx: ctx, end: end, running: map[string]bool{}}
 	t.Cleanup(func() {
-		writeWhole(t, orderFile(w.folder, w.orders), order{})
-		for range sizes {
-			<-ended
-		}
+		writeWhole(t, orderFile(w.folder, w.orders), addressed[O]{})
+		w.ranks.Wait()
 		end(nil)
 	})
 	return w
 }
 
-// do executes an order, and returns each rank's outcome.
-func (w *worlds) do(t *testing.T, o order) []outcome {
+// start starts a world, unless it runs already.
+func (w *worlds[O]) start(t *testing.T, kind worldKind) {
+	if w.running[kind.String()] {
+		return
+	}
+	w.running[kind.String()] = true
+	env := []string{ordersFolder + "=" + w.folder, worldName + "=" + kind.String(), firstOrder + "=" + strconv.Itoa(w.orders), fmt.Sprint("GONBATCH_DEVICES=", kind.devices)}
+	w.ranks.Go(func() {
+		out, err := ranktest.Start(t, kind.launcher, kind.ranks, env)
+		w.end(fmt.Errorf("the world of %s has ended: %w\n%s", kind, err, out))
+	})
+}
+
+// do lets a world execute an order, and returns each rank's outcome.
+func (w *worlds[O]) do(t *testing.T, kind worldKind, o O) []outcome {
 	t.Helper()
-	writeWhole(t, orderFile(w.folder, w.orders), o)
-	all := make([]outcome, o.Ranks)
+	w.start(t, kind)
+	writeWhole(t, orderFile(w.folder, w.orders), addressed[O]{kind.String(), o})
+	all := make([]outcome, kind.ranks)
 	for rank := range all {
 		await(t, w.ctx, outcomePath(w.folder, w.orders, rank), &all[rank])
 	}
@@ -132,17 +167,26 @@ func (w *worlds) do(t *testing.T, o order) []outcome {
 	return all
 }
 
-// obey is a rank of a world: it takes orders until one is empty.
-func obey(t *testing.T) {
+const (
+	worldName  = "TRAINER_TEST_WORLD"
+	firstOrder = "TRAINER_TEST_FIRST"
+)
+
+// obey is a rank of a world: it takes orders until one is for all.
+func obey[O work](t *testing.T) {
 	folder := os.Getenv(ordersFolder)
-	for n := 0; ; n++ {
-		var o order
+	first, err := strconv.Atoi(os.Getenv(firstOrder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := first; ; n++ {
+		var o addressed[O]
 		await(t, t.Context(), orderFile(folder, n), &o)
-		switch o.Ranks {
-		case 0:
+		switch o.World {
+		case "":
 			return
-		case world(t).Size():
-			writeWhole(t, outcomePath(folder, n, world(t).Rank()), o.carryOut(t))
+		case os.Getenv(worldName):
+			writeWhole(t, outcomePath(folder, n, world(t).Rank()), o.Order.carryOut(t))
 		}
 	}
 }

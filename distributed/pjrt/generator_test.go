@@ -35,10 +35,18 @@ var draws = map[string]draw{
 	},
 }
 
+// generatorBackend is what openGenerator has opened, which a process can do only once.
+var generatorBackend compute.Backend
+
 // openGenerator opens the CPU, whose programs generate random bits by our function.
 func openGenerator(t testing.TB) compute.Backend {
 	t.Helper()
+	if generatorBackend != nil {
+		pjrt.SetGenerator(true)
+		return generatorBackend
+	}
 	_, backend := open(t)
+	generatorBackend = backend
 	if err := pjrt.RegisterGenerator("cpu"); err != nil {
 		t.Fatal(err)
 	}
