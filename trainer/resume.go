@@ -127,6 +127,7 @@ func (t *Trainer) load() error {
 		return fmt.Errorf("%s: %w", from.Path, err)
 	}
 	t.matchAverages(t.snapshot)
+	t.matchLossScale(t.snapshot)
 	if err := t.snapshot.Restore(t.store, t.rates.paths()...); err != nil {
 		return err
 	}
@@ -247,6 +248,7 @@ func (t *Trainer) takeUp(from origin) error {
 		}
 	} else {
 		t.printf("%straining resumes after step %d, epoch %d, from %s\n", t.label(), t.at.Step, t.at.Epoch+1, from.Path)
+		t.sayPrecision(from.At)
 		t.sayAverages()
 	}
 	return t.restoreCallbacks(from.At.Callbacks)
