@@ -72,9 +72,10 @@ type request struct {
 	path  string
 	shape shapes.Shape
 	value *tensors.Tensor // Its initial value, if the model has it; else its initializer has.
+	used  bool            // By the graph. GoMLX's batch normalization asks for more than it uses.
 }
 
-// requests are the variables for which a model asks and which it uses.
+// requests are the variables for which a model asks.
 type requests struct {
 	narrow []request // Those in the type in which it computes.
 	wide   int       // The number of trainable ones in others.
@@ -100,14 +101,13 @@ func (s *stepper) ask(inputs, labels []*graph.Node, f modelGraph) (all requests)
 	f(store.RootScope(), parameters(g, "input", inputs), parameters(g, "label", labels))
 	for v := range store.IterVariables() {
 		switch {
-		case !v.InUseByGraph(g):
 		case v.DType() == s.precision.dtype():
-			r := request{path: v.Path(), shape: v.Shape()}
+			r := request{path: v.Path(), shape: v.Shape(), used: v.InUseByGraph(g)}
 			if v.HasValue() {
 				r.value = v.MustValue()
 			}
 			all.narrow = append(all.narrow, r)
-		case v.Trainable && v.DType().IsFloat():
+		case v.Trainable && v.DType().IsFloat() && v.InUseByGraph(g):
 			all.wide++
 		}
 	}
@@ -138,7 +138,7 @@ func (s *stepper) sayTypes(asked requests) {
 type cast struct {
 	variable       *model.Variable
 	dtype          dtypes.DType // In which the model asks for it.
-	wide, narrowed *graph.Node
+	wide, narrowed *graph.Node  // Its value in the graph; nil if the model doesn't use it.
 
 	isNarrow bool
 	value    *tensors.Tensor // Of the variable.
@@ -158,9 +158,12 @@ func (s *stepper) newCast(g *graph.Graph, r request) *cast {
 	if v.DType() != dtypes.Float32 || !v.Shape().EqualDimensions(r.shape) {
 		return nil
 	}
-	c := &cast{variable: v, dtype: r.shape.DType, wide: v.NodeValue(g)}
-	c.narrowed = graph.ConvertDType(c.wide, c.dtype)
-	v.SetNodeValue(c.narrowed)
+	c := &cast{variable: v, dtype: r.shape.DType}
+	if r.used {
+		c.wide = v.NodeValue(g)
+		c.narrowed = graph.ConvertDType(c.wide, c.dtype)
+		v.SetNodeValue(c.narrowed)
+	}
 	if !v.HasValue() {
 		return c
 	}
@@ -214,6 +217,9 @@ func (c *cast) putBack() {
 // changed in the graph, such as a moving average, it converts.
 func (c *cast) widen(g *graph.Graph) {
 	c.putBack()
+	if c.wide == nil {
+		return
+	}
 	now := c.wide
 	if value := c.variable.NodeValue(g); value != c.narrowed {
 		now = graph.ConvertDType(value, dtypes.Float32)
