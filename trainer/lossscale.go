@@ -24,6 +24,7 @@ import (
 // A nil lossScale does nothing.
 type lossScale struct {
 	store *model.Store
+	ranks int
 	node  *graph.Node // The state after the step, in the graph that is being built: see scaleMetric.
 }
 
@@ -46,11 +47,11 @@ var scaleScope = path.Join("/", optimizer.Scope, "loss_scale")
 var scalePath = path.Join(scaleScope, "scale")
 
 // newLossScale returns nil for a precision that needs none.
-func newLossScale(store *model.Store, p precision) *lossScale {
+func newLossScale(store *model.Store, p precision, ranks int) *lossScale {
 	if p != f16Mixed {
 		return nil
 	}
-	return &lossScale{store: store}
+	return &lossScale{store: store, ranks: ranks}
 }
 
 func (s *lossScale) scale() *model.Variable { return s.variable("scale", float32(firstScale)) }
@@ -69,7 +70,14 @@ func (s *lossScale) scaled(loss *graph.Node) *graph.Node {
 	if s == nil {
 		return loss
 	}
-	return graph.Mul(loss, graph.ConvertDType(s.scale().NodeValue(loss), loss.DType()))
+	return graph.Mul(loss, s.factor(loss))
+}
+
+// factor returns the factor of a rank's loss, in the type of a node. A rank's loss is the mean over
+// its part of a batch. Divided by the number of ranks, it gives an example's numbers the size that
+// they have on a single rank.
+func (s *lossScale) factor(like *graph.Node) *graph.Node {
+	return graph.ConvertDType(graph.DivScalar(s.scale().NodeValue(like), s.ranks), like.DType())
 }
 
 // unscaled returns the gradients of the loss itself. If the loss isn't finite, neither is one of
@@ -80,7 +88,7 @@ func (s *lossScale) unscaled(gradients []*graph.Node, loss *graph.Node) []*graph
 	}
 	unscaled, told := make([]*graph.Node, len(gradients)), false
 	for i, gradient := range gradients {
-		own := graph.Div(gradient, graph.ConvertDType(s.scale().NodeValue(loss), gradient.DType()))
+		own := graph.Div(gradient, s.factor(gradient))
 		if !told && !own.Shape().IsZeroSize() {
 			infinite := graph.BroadcastToShape(graph.Infinity(own.Graph(), own.DType(), 1), own.Shape())
 			own, told = graph.Where(graph.IsFinite(loss), own, infinite), true
