@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -361,4 +362,26 @@ func shared(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(dir)
+}
+
+// TestMixedForecast: XLA's compiler for H100 takes the step too, which computes in half precision
+// with weights and an optimizer's state of the size that they have in single precision.
+func TestMixedForecast(t *testing.T) {
+	const precision = "PRECISION"
+	if ranktest.InRank() {
+		c := trainer.Config{Precision: os.Getenv(precision), MaxSteps: 2, BatchSize: 16, GradientClipNorm: 1, EMADecay: 0.9, Loggers: []string{"none"}}
+		tr, _ := newTrainer(t, c, oddTask(optimizer.Adam().Done()))
+		t.Fatalf("the training was not ended: %v", tr.Fit(t.Context(), ranktest.Blobs(145), nil))
+	}
+	single := askForecast(t, precision+"=32-true")
+	for _, name := range mixed {
+		got := askForecast(t, precision+"="+name)
+		t.Logf("%s: %+v; 32-true: %+v", name, got.Memory, single.Memory)
+		if !got.Half || single.Half || got.FLOPs != single.FLOPs {
+			t.Errorf("%s: %g operations, half precision %v; 32-true: %g, %v", name, got.FLOPs, got.Half, single.FLOPs, single.Half)
+		}
+		if more := got.Memory.Optimizer - single.Memory.Optimizer; got.Memory.Parameters != single.Memory.Parameters || more < 0 || more > 100 {
+			t.Errorf("%s needs %+v, 32-true %+v", name, got.Memory, single.Memory)
+		}
+	}
 }
