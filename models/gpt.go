@@ -15,6 +15,8 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/norm"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/nn"
+
+	"gonbatch/internal/dtype"
 )
 
 // GPTConfig is the size of a GPT. All numbers but Dropout must be at least 1.
@@ -63,22 +65,25 @@ func (c GPTConfig) Parameters() int {
 // Models, 2017, https://arxiv.org/abs/1608.05859).
 //
 // The network's input is tokens [batch, n] of an integer type, from 0 to VocabSize-1, with n at
-// most ContextLength. Its result is logits, [batch, n, VocabSize] float32, those of the next token
-// at each place. Use NextTokenLoss to train it. Weights and computation are float32; the trainer's
-// precision, which converts inputs, doesn't change them.
+// most ContextLength. Its result is logits, [batch, n, VocabSize], those of the next token at each
+// place. Use NextTokenLoss to train it. Weights and computation have the types of the trainer's
+// precision; outside of a trainer they are float32. In mixed precision the embeddings are looked
+// up in float32, and so their gradients, which add up over all places of a token, are exact.
 func GPT(c GPTConfig) func(scope *model.Scope, tokens *graph.Node) *graph.Node {
 	return func(scope *model.Scope, tokens *graph.Node) *graph.Node {
 		c.check(tokens)
 		g, n := tokens.Graph(), tokens.Shape().Dimensions[1]
-		table := weights(scope.In("tokens"), g, "embeddings", initialDeviation, c.VocabSize, c.Width)
-		x := layers.DropoutStatic(scope, graph.Gather(table, graph.InsertAxes(tokens, -1)), c.Dropout)
-		positions := rotation(g, n, c.Width/c.Heads)
+		types := dtype.Of(g)
+		table := weights(scope.In("tokens"), g, "embeddings", initialDeviation, shapes.Make(types.Weights, c.VocabSize, c.Width))
+		x := graph.ConvertDType(graph.Gather(table, graph.InsertAxes(tokens, -1)), types.Compute)
+		x = layers.DropoutStatic(scope, x, c.Dropout)
+		positions := rotation(g, types.Compute, n, c.Width/c.Heads)
 		for i := range c.Layers {
 			layer := scope.In("layer_%d", i)
 			x = graph.Add(x, c.attention(layer.In("attention"), x, positions))
 			x = graph.Add(x, c.perceptron(layer.In("mlp"), x))
 		}
-		return nn.Dense(normalized(scope.In("last"), x), table, nil, compute.DenseLayoutOutputsInput)
+		return nn.Dense(normalized(scope.In("last"), x), graph.ConvertDType(table, types.Compute), nil, compute.DenseLayoutOutputsInput)
 	}
 }
 
@@ -124,9 +129,9 @@ func (c GPTConfig) residual(scope *model.Scope, y *graph.Node) *graph.Node {
 }
 
 // weights returns a variable with normally distributed initial values.
-func weights(scope *model.Scope, g *graph.Graph, name string, deviation float64, size ...int) *graph.Node {
+func weights(scope *model.Scope, g *graph.Graph, name string, deviation float64, shape shapes.Shape) *graph.Node {
 	scope = scope.WithInitializer(normal(scope, deviation))
-	return scope.VariableWithShape(name, shapes.Make(dtypes.Float32, size...)).NodeValue(g)
+	return scope.VariableWithShape(name, shape).NodeValue(g)
 }
 
 func normalized(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -135,10 +140,14 @@ func normalized(scope *model.Scope, x *graph.Node) *graph.Node {
 
 // rotation turns pairs of numbers of a query or key by an angle that is proportional to its place:
 // pair i at place p by p * 10000^(-2i/size). Their product then depends only on how far apart the
-// two places are.
-func rotation(g *graph.Graph, n, size int) *pos.RoPEWithCosSin {
-	shape := shapes.Make(dtypes.Float32, n, size/2)
+// two places are. The angles are computed in at least float32: a place may have more digits than
+// half precision.
+func rotation(g *graph.Graph, dtype dtypes.DType, n, size int) *pos.RoPEWithCosSin {
+	shape := shapes.Make(dtype, n, size/2)
+	if dtype.IsHalfPrecision() {
+		shape.DType = dtypes.Float32
+	}
 	rate := graph.Exp(graph.MulScalar(graph.Iota(g, shape, 1), -2*math.Log(10_000)/float64(size)))
 	angle := graph.Mul(graph.Iota(g, shape, 0), rate)
-	return pos.NewRoPEWithCosSin(graph.Cos(angle), graph.Sin(angle))
+	return pos.NewRoPEWithCosSin(graph.ConvertDType(graph.Cos(angle), dtype), graph.ConvertDType(graph.Sin(angle), dtype))
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
-	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
@@ -145,11 +144,14 @@ func (t *Trainer) sayAverages() {
 }
 
 // newVariables returns the scopes of variables that the checkpoint need not have.
-func (t *Trainer) newVariables() []string {
+func (t *Trainer) newVariables() (scopes []string) {
 	if t.newAverages {
-		return []string{averageScope}
+		scopes = append(scopes, averageScope)
 	}
-	return nil
+	if t.newScale {
+		scopes = append(scopes, scaleScope)
+	}
+	return scopes
 }
 
 // average moves the averages of the variables towards their new values, after an update. Like
@@ -159,8 +161,7 @@ func (s *stepper) average(g *graph.Graph, variables []*model.Variable) {
 	if s.emaDecay == 0 {
 		return
 	}
-	train.ExecPerStepUpdateGraphFn(g)
-	withoutPerStepUpdates(s.store, g, "/")
+	s.perStepUpdates(g)
 	count := s.store.Scope(averageScope).VariableWithValue(path.Base(averageCount), int64(0)).SetTrainable(false)
 	before := count.NodeValue(g)
 	count.SetNodeValue(graph.AddScalar(before, 1))

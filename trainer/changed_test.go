@@ -71,6 +71,8 @@ func TestResumeWithAChange(t *testing.T) {
 		{"batch size", func(s *changeable) { s.config.BatchSize = 24 }, "batches of 12 examples; this one has 24", "batches of 12 examples", 0},
 		{"seed", func(s *changeable) { s.config.Seed = 2 }, "seed 1; this one has 2", "seed 1; this one has 2", 0},
 		{"half precision", func(s *changeable) { s.config.Precision = "bf16-true" }, `precision "32-true", this training run has`, `precision "32-true", this training run has`, 0},
+		{"mixed precision", func(s *changeable) { s.config.Precision = "bf16-mixed" }, "", "", 12},
+		{"a loss scale", func(s *changeable) { s.config.Precision = "16-mixed" }, "", "", 12},
 		{"double precision", func(s *changeable) { s.config.Precision = "64-true" }, `precision "32-true", this training run has`, `precision "32-true", this training run has`, 0},
 		{"optimizer", func(s *changeable) { s.opt = optimizer.Adam().LearningRate(0.1).Done() }, "belongs to a different model", "belongs to a different model", 0},
 		{"learning rate", func(s *changeable) { s.opt = plainSGD(0.2) }, "", "", 12},

@@ -52,10 +52,18 @@ func (t *Trainer) compareEpoch(at position) error {
 // comparePrecision refuses weights of another type, which no program of this training run could
 // use.
 func (t *Trainer) comparePrecision(at position) error {
-	if at.Precision != t.config.Precision {
+	if precision(at.Precision).weights() != precision(t.config.Precision).weights() {
 		return fmt.Errorf("its weights have the precision %q, this training run has %q: use the same, or another checkpoint.dir", at.Precision, t.config.Precision)
 	}
 	return nil
+}
+
+// sayPrecision prints that a training run continues in another precision, with weights of the same
+// type.
+func (t *Trainer) sayPrecision(at position) {
+	if at.Precision != t.config.Precision {
+		t.printf("the checkpoint is of the precision %s, the training continues in %s\n", at.Precision, t.config.Precision)
+	}
 }
 
 // inOrder reports whether the examples are in the dataset's order.

@@ -71,8 +71,16 @@ type Config struct {
 	// does.
 	LocalBatchNorm bool `yaml:"local_batch_norm" help:"batch normalization of each rank's own part of a batch, instead of the whole batch"`
 	// Precision is the element type of inputs, weights and computation: "32-true", "bf16-true" or
-	// "64-true". With bfloat16, losses and metrics are computed in float32. Default: "32-true".
-	Precision string `yaml:"precision" help:"32-true, bf16-true or 64-true (default: 32-true)"`
+	// "64-true". "bf16-mixed" and "16-mixed" compute in bfloat16 and float16, with weights and an
+	// optimizer in float32. A model whose inputs are integers asks for the type with ComputeDType.
+	// Losses and metrics are computed in at least float32. Default: "32-true".
+	//
+	// "16-mixed" scales the loss, so that small gradients don't vanish (Micikevicius et al., Mixed
+	// Precision Training, 2018). If a gradient overflows on any rank, all skip the update, which
+	// counts as a step, and the scale halves; after 2,000 updates without an overflow it doubles.
+	// It begins with 65,536, and the training ends with a *DivergedError when it falls below
+	// 0.0001. The metrics train/loss_scale and train/skipped_updates show it.
+	Precision string `yaml:"precision" help:"32-true, bf16-mixed, 16-mixed, bf16-true or 64-true (default: 32-true)"`
 	// Strategy is the required kind of world: "single" (one device), "spmd" (several devices of one
 	// process) or "ddp" (several ranks). New fails if the world is of another kind. Default:
 	// "auto", which accepts any.
@@ -262,7 +270,7 @@ func (c *Config) check() error {
 		name, value string
 		values      []string
 	}{
-		{"precision", c.Precision, []string{"32-true", "bf16-true", "64-true"}},
+		{"precision", c.Precision, precisions},
 		{"strategy", c.Strategy, []string{"auto", "single", "spmd", "ddp", zero1}},
 		{"early_stopping.mode", c.EarlyStopping.Mode, []string{"", "min", "max"}},
 		{"checkpoint.mode", c.Checkpoint.Mode, []string{"", "min", "max"}},

@@ -121,18 +121,19 @@ func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 // run is one call of Fit.
 type run struct {
 	*Trainer
-	loader     distributed.Loader
-	validation data.Dataset
-	stop       *stopper
-	began      time.Time     // When this Fit began.
-	firstStep  int64         // Updates that were done when this Fit began.
-	before     time.Duration // Training time of the earlier Fits that this one resumes.
-	lastSave   time.Time
-	unreported int  // Batches of this call since the last report.
-	saveDue    bool // A checkpoint must be written at the next possible point.
-	stopped    int32
-	clock      clock
-	gradients  *tensors.Tensor // Of this batch, if histograms are logged: all in one row, or nothing.
+	loader                    distributed.Loader
+	validation                data.Dataset
+	stop                      *stopper
+	began                     time.Time     // When this Fit began.
+	firstStep                 int64         // Updates that were done when this Fit began.
+	before                    time.Duration // Training time of the earlier Fits that this one resumes.
+	lastSave                  time.Time
+	unreported                int  // Batches of this call since the last report.
+	saveDue                   bool // A checkpoint must be written at the next possible point.
+	stopped                   int32
+	clock                     clock
+	lossScale, skippedUpdates float64         // Of 16-mixed.
+	gradients                 *tensors.Tensor // Of this batch, if histograms are logged: all in one row, or nothing.
 }
 
 func (r *run) fit(training data.Dataset) error {
@@ -335,6 +336,14 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 		last := len(metrics) - 1
 		r.gradients, metrics = metrics[last], metrics[:last]
 	}
+	if r.stepper.lossScale != nil {
+		last := len(metrics) - 1
+		err := r.takeScale(metrics[last])
+		if err = errors.Join(err, metrics[last].FinalizeAll()); err != nil {
+			return err
+		}
+		metrics = metrics[:last]
+	}
 	names := []string{"the loss", ""}
 	for _, o := range r.task.objectives {
 		names = append(names, "the loss of "+o.Name)
@@ -350,8 +359,12 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 		if i == 0 {
 			r.loss = value
 		}
-		r.at.losses(i).add(value)
-		if math.IsNaN(value) || math.IsInf(value, 0) {
+		losses, finite := r.at.losses(i), !math.IsNaN(value) && !math.IsInf(value, 0)
+		switch {
+		case finite:
+			losses.add(value)
+		case r.stepper.lossScale == nil: // Else the update is skipped.
+			losses.add(value)
 			return r.diverged(names[i], value)
 		}
 	}

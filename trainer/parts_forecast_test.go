@@ -16,6 +16,29 @@ import (
 	"gonbatch/trainer"
 )
 
+// askForecast runs this test in a rank that forecasts its training run for 8 H100.
+func askForecast(t *testing.T, env ...string) forecast.Answer {
+	t.Helper()
+	aottest.Compiler(t)
+	path := filepath.Join(t.TempDir(), "question.json")
+	q := forecast.Question{World: forecast.World{Target: "h100", Nodes: 2, GPUsPerNode: 4}}
+	if err := rundir.WriteJSON(path, q); err != nil {
+		t.Fatal(err)
+	}
+	env = append(env, rundir.EnvForecast+"="+path, rundir.EnvPlatform+"=cpu", "XLA_FLAGS=--xla_dump_to="+t.TempDir())
+	out, err := ranktest.Start(t, ranktest.Torchrun, 1, env)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := rundir.ReadJSON(path, &q); err != nil {
+		t.Fatal(err)
+	}
+	if q.Answer == nil || q.Answer.Error != "" {
+		t.Fatalf("the answer is %+v\n%s", q.Answer, out)
+	}
+	return *q.Answer
+}
+
 // TestZero1Forecast: for H100 too, XLA's compiler scatters the gradients and gathers the weights of
 // a step, and each GPU has its part of the optimizer's state.
 func TestZero1Forecast(t *testing.T) {
@@ -24,25 +47,7 @@ func TestZero1Forecast(t *testing.T) {
 		tr, _ := newTrainer(t, c, oddTask(optimizer.Adam().Done()))
 		t.Fatalf("the training was not ended: %v", tr.Fit(t.Context(), ranktest.Blobs(145), nil))
 	}
-	aottest.Compiler(t)
-	ask := func(with string) forecast.Answer {
-		path := filepath.Join(t.TempDir(), "question.json")
-		q := forecast.Question{World: forecast.World{Target: "h100", Nodes: 2, GPUsPerNode: 4}}
-		if err := rundir.WriteJSON(path, q); err != nil {
-			t.Fatal(err)
-		}
-		out, err := ranktest.Start(t, ranktest.Torchrun, 1, []string{rundir.EnvForecast + "=" + path, rundir.EnvPlatform + "=cpu", "XLA_FLAGS=--xla_dump_to=" + t.TempDir(), strategy + "=" + with})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		if err := rundir.ReadJSON(path, &q); err != nil {
-			t.Fatal(err)
-		}
-		if q.Answer == nil || q.Answer.Error != "" {
-			t.Fatalf("the answer is %+v\n%s", q.Answer, out)
-		}
-		return *q.Answer
-	}
+	ask := func(with string) forecast.Answer { return askForecast(t, strategy+"="+with) }
 	kinds := func(a forecast.Answer) map[string]int {
 		all := map[string]int{}
 		for _, op := range a.Collectives {

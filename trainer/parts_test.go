@@ -111,6 +111,9 @@ func dividedCases() []dividedCase {
 		{name: "oddest net", task: trainer.Supervised(oddestNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().LearningRate(0.01).Done()), config: trainer.Config{GradientClipNorm: 1}},
 		{name: "double precision", task: adam(), config: trainer.Config{Precision: "64-true"}, limit: 1e-9},
 		{name: "half precision", task: adam(), config: trainer.Config{Precision: "bf16-true"}, limit: 0.05},
+		{name: "bf16-mixed", task: adam(), config: trainer.Config{Precision: "bf16-mixed", AccumulateGradBatches: 2, EMADecay: 0.5}, limit: 0.05},
+		{name: "16-mixed", task: adam(), config: trainer.Config{Precision: "16-mixed", GradientClipNorm: 0.05}, limit: 0.01},
+		{name: "16-mixed, all options", task: twoOddTasks(), config: trainer.Config{Precision: "16-mixed", AccumulateGradBatches: 2, GradientClipNorm: 0.5, LogHistogramsEvery: 2, EMADecay: 0.5}, options: []trainer.Option{trainer.WithGradients(byNorm)}, limit: 0.05},
 	}
 }
 

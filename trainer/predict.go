@@ -89,7 +89,7 @@ func (t *Trainer) predictor() (*model.Exec, error) {
 	}
 	exec, err := model.NewExec(t.world.Backend(), t.store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
 		scope.Store().SetTraining(inputs[0].Graph(), false)
-		return t.stepper.precision.outputs(t.task.model(scope, t.stepper.precision.inputs(inputs)))
+		return t.stepper.predictions(scope, t.stepper.precision.inputs(inputs), t.task.model)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)

@@ -48,6 +48,9 @@ func (r *run) report() error {
 	if waited+stepped > 0 {
 		values["train/data_wait"] = waited / (waited + stepped)
 	}
+	if r.stepper.lossScale != nil {
+		values["train/loss_scale"], values["train/skipped_updates"] = r.lossScale, r.skippedUpdates
+	}
 	values["epoch"] = float64(r.at.Epoch) + float64(r.at.Batch)/float64(r.plan.batches)
 	r.keep(values)
 	r.display.report(r)

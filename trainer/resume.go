@@ -128,6 +128,7 @@ func (t *Trainer) load() error {
 	}
 	t.matchAverages(t.snapshot)
 	t.stepper.knowState(t.snapshot)
+	t.matchLossScale(t.snapshot)
 	if err := t.snapshot.Restore(t.store, t.rates.paths()...); err != nil {
 		return err
 	}
@@ -246,6 +247,7 @@ func (t *Trainer) takeUp(from origin) error {
 		}
 	} else {
 		t.printf("%straining resumes after step %d, epoch %d, from %s\n", t.label(), t.at.Step, t.at.Epoch+1, from.Path)
+		t.sayPrecision(from.At)
 		t.sayAverages()
 	}
 	return t.restoreCallbacks(from.At.Callbacks)

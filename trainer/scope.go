@@ -110,8 +110,8 @@ func (s *stepper) factor(path string) float64 {
 	return factor
 }
 
-// values returns the values of variables in a graph.
-func values(g *graph.Graph, variables []*model.Variable) []*graph.Node {
+// valuesOf returns the values of variables in a graph.
+func valuesOf(g *graph.Graph, variables []*model.Variable) []*graph.Node {
 	all := make([]*graph.Node, len(variables))
 	for i, v := range variables {
 		all[i] = v.NodeValue(g)

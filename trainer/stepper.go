@@ -34,7 +34,9 @@ type stepper struct {
 	frozen     []string // Scopes.
 	scales     []scale
 	changes    []GradientFn
-	parts      *parts       // Nil unless the ranks share the update.
+	parts      *parts     // Nil unless the ranks share the update.
+	lossScale  *lossScale // Nil unless the precision needs it.
+	printf     func(format string, args ...any)
 	afterShare func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild func() error // Called once the graph of an update is built, before it runs.
 
@@ -44,6 +46,7 @@ type stepper struct {
 	kind           programKind // Of the program that is being built or run.
 	shown          shownGradients
 	losses         []*graph.Node // Of the objectives, in the graph that is being built. Nil with one loss, which GoMLX keeps.
+	saidTypes      bool          // See sayTypes.
 	added          *graph.Node   // What the step's layers add to each of these losses, such as L2 regularization; nil if nothing.
 }
 
@@ -68,7 +71,7 @@ func (s *stepper) inputs(inputs []*graph.Node) []*graph.Node {
 
 // stepLoss builds the step and returns the sum of its losses.
 func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Node {
-	losses := s.precision.outputs(step(s.store.RootScope(), inputs, labels))
+	losses := s.precision.outputs(s.build(s.store.RootScope(), inputs, labels, modelGraph(step)))
 	addLossesAs(losses[0].DType(), losses[0].Graph())
 	if len(losses) != len(s.objectives) {
 		panic(fmt.Errorf("trainer: the step gave %s for %s", plural.Of(len(losses), "loss"), plural.Of(len(s.objectives), "objective")))
@@ -123,9 +126,11 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 	s.shown.node = nil
 	if s.kind == accumulates { // This batch updates nothing.
 		withoutPerStepUpdates(s.store, g, "/")
+		s.lossScale.show(g)
 		return
 	}
 	s.apply(g, scopes, losses, s.averaged(g, scopes, gradients))
+	s.lossScale.show(g)
 	if err := s.afterBuild(); err != nil {
 		panic(err)
 	}
@@ -141,20 +146,34 @@ func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*gra
 	if s.accumulate > 1 {
 		batches = newGroup(s.store, g, s.kind != accumulates)
 	}
+	sizes := make([]int, len(losses))
 	for i, l := range losses {
-		if s.added != nil {
-			l = graph.Add(l, s.added)
-		}
-		own := widened(scopes[i].BuildTrainableVariablesGradientsGraph(l))
-		if len(own) == 0 {
-			panic(fmt.Errorf("trainer: the loss of the objective %q depends on no trainable variable under %q", s.objectives[i].Name, s.objectives[i].Scope))
-		}
-		if batches != nil {
-			own = batches.add(trained(scopes[i], g), own)
-		}
-		all = append(all, own...)
+		own := s.gradientsOf(i, scopes[i], l)
+		all, sizes[i] = append(all, own...), len(own)
 	}
-	return all
+	s.lossScale.keepBuffers(g, all)
+	if batches == nil {
+		return all
+	}
+	var means []*graph.Node
+	for i, size := range sizes {
+		means = append(means, batches.add(trained(scopes[i], g), all[:size])...)
+		all = all[size:]
+	}
+	return means
+}
+
+// gradientsOf returns the gradients of an objective in this batch, on this rank.
+func (s *stepper) gradientsOf(objective int, scope *model.Scope, loss *graph.Node) []*graph.Node {
+	if s.added != nil {
+		loss = graph.Add(loss, s.added)
+	}
+	own := widened(scope.BuildTrainableVariablesGradientsGraph(s.lossScale.scaled(loss)))
+	if len(own) == 0 {
+		o := s.objectives[objective]
+		panic(fmt.Errorf("trainer: the loss of the objective %q depends on no trainable variable under %q", o.Name, o.Scope))
+	}
+	return s.lossScale.unscaled(own, loss)
 }
 
 // averaged returns the means of the gradients over the ranks or, if nothing needs these whole, this
@@ -191,7 +210,8 @@ func (s *stepper) toUpdate(variables []*model.Variable, gradients []*graph.Node)
 // apply passes each objective's gradients to its optimizer.
 func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients []*graph.Node) {
 	step := optimizer.GetGlobalStepVar(s.store)
-	before := step.NodeValue(g)
+	before, values := step.NodeValue(g), s.lossScale.before(g)
+	finite := s.finite(gradients)
 	known := s.paths()
 	var all []*model.Variable
 	for i, l := range losses {
@@ -199,14 +219,32 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 		own := gradients[:len(variables)]
 		gradients = gradients[len(variables):]
 		step.SetNodeValue(before) // Each optimizer increments the step; some depend on it.
-		old := values(g, variables)
+		old := valuesOf(g, variables)
 		s.update(g, s.objectives[i], scopes[i], variables, s.toUpdate(variables, own), l)
 		s.rescale(g, variables, old)
 		all = append(all, variables...)
 	}
 	s.average(g, all)
+	if finite != nil {
+		s.perStepUpdates(g)
+		s.lossScale.finish(g, finite, values)
+	}
 	step.SetNodeValue(graph.AddScalar(before, 1))
 	s.noteState(known)
+}
+
+// finite returns a node that is true if no gradient of this update has overflowed on any rank; nil
+// if it doesn't matter.
+func (s *stepper) finite(gradients []*graph.Node) *graph.Node {
+	if s.lossScale == nil {
+		return nil
+	}
+	finite := allFinite(gradients)
+	if !s.scatters() {
+		return finite // All ranks have all gradients.
+	}
+	overflows := s.wholeSum(graph.ConvertDType(graph.LogicalNot(finite), dtypes.Float32))
+	return graph.Equal(overflows, graph.ZerosLike(overflows))
 }
 
 // noteState records the variables that did not exist before.
@@ -265,6 +303,12 @@ func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph
 		panic(fmt.Errorf("trainer: the optimizer %T can't be used: it has no method UpdateGraphWithGradients, so gradients can't be averaged, accumulated or clipped", o.Optimizer))
 	}
 	withGradients.UpdateGraphWithGradients(scope, gradients, loss.DType())
+}
+
+// perStepUpdates makes the changes that layers make after an update part of it.
+func (s *stepper) perStepUpdates(g *graph.Graph) {
+	train.ExecPerStepUpdateGraphFn(g)
+	withoutPerStepUpdates(s.store, g, "/")
 }
 
 // withoutPerStepUpdates removes the updates that the layers of a scope make after each step, such

@@ -194,7 +194,7 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 		if t.step != nil {
 			return inputs // The step also needs the labels, so it is built in lossFn.
 		}
-		return s.precision.outputs(t.model(scope, inputs))
+		return s.predictions(scope, inputs, t.model)
 	}
 	lossFn := func(labels, predictions []*graph.Node) *graph.Node {
 		s.losses, s.added = nil, nil
@@ -223,6 +223,9 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 			trainMetrics = append(trainMetrics, metric.NewBaseMetric(o.Name+" loss", o.Name, metric.LossMetricType, at, nil))
 			evalMetrics = append(evalMetrics, metric.NewMeanMetric("Mean "+o.Name+" loss", "#"+o.Name, metric.LossMetricType, at, nil))
 		}
+	}
+	if s.lossScale != nil {
+		trainMetrics = append(trainMetrics, scaleMetric{metric.NewBaseMetric("loss scale", "scale", "loss scale", nil, nil), s.lossScale})
 	}
 	if s.withHistograms {
 		trainMetrics = append(trainMetrics, gradientMetric{metric.NewBaseMetric("gradients", "gradients", "gradients", nil, nil), &s.shown})

@@ -54,6 +54,7 @@ type Trainer struct {
 	rewound   bool                 // The loggers know where the training resumes.
 	saved     *position            // Of the newest checkpoint.
 
+	newScale    bool // The precision scales losses, but that checkpoint has no scale.
 	newAverages bool // The weights have averages, but that checkpoint has none.
 	oldAverages bool // That checkpoint has averages, but the weights have none.
 	isNamed     bool // The program has chosen the name.
@@ -132,8 +133,10 @@ func (t *Trainer) open() error {
 	if err := t.rates.forget(); err != nil {
 		return err
 	}
-	if err := t.store.DeleteVariablesInScope(averageScope); err != nil { // Of an earlier training run.
-		return fmt.Errorf("trainer: delete %s: %w", averageScope, err)
+	for _, scope := range []string{averageScope, scaleScope} { // Of an earlier training run.
+		if err := t.store.DeleteVariablesInScope(scope); err != nil {
+			return fmt.Errorf("trainer: delete %s: %w", scope, err)
+		}
 	}
 	t.randoms = &randoms{store: t.store}
 	// XLA's results differ in some bits if the order of a program's variables differs. A checkpoint
@@ -147,7 +150,7 @@ func (t *Trainer) open() error {
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
 		clipNorm: t.config.GradientClipNorm, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
 		localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, changes: t.changes,
-		parts:      newParts(t.world, t.config),
+		parts: newParts(t.world, t.config), lossScale: newLossScale(t.store, precision(t.config.Precision), t.world.Size()), printf: t.printf,
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}
 	t.gomlx = t.task.gomlx(t.stepper)

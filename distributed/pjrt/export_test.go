@@ -131,3 +131,6 @@ func SetGenerator(on bool) {
 	defer mu.Unlock()
 	generatorOn = on
 }
+
+// HalfProducts changes a program for GPUs.
+var HalfProducts = halfProducts

@@ -90,7 +90,11 @@ func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failu
 	out, shared := share(out)
 	out, kernels := useKernels(out)
 	out, random := useGenerator(out)
-	if count+shared+kernels+random == 0 {
+	halves := 0
+	if forGPUs() {
+		out, halves = halfProducts(out)
+	}
+	if count+shared+kernels+random+halves == 0 {
 		return nil
 	}
 	replaced.Add(int64(count))

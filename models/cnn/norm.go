@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 
 	"gonbatch/internal/allranks"
+	"gonbatch/internal/dtype"
 )
 
 // BatchNormBuilder configures a batch normalization. Create it with [BatchNorm], and call Done.
@@ -74,26 +75,33 @@ func (b *BatchNormBuilder) Done() *graph.Node {
 	phase := model.GetGraphParamOr(n.scope, n.x.Graph(), train.BatchNormalizationUpdatePhase, -1)
 	switch {
 	case phase >= 0 && b.frozen:
-		return n.byAverages()
+		return b.narrowed(n.inTypeOfAverages().byAverages())
 	case phase >= 0: // norm.UpdateBatchNormAverages runs the model to collect the averages.
+		n = n.inTypeOfAverages()
 		mean, variance := moments(n.x)
 		n.average.update(mean, variance, b.momentum)
 		if phase > 0 {
-			return n.byAverages()
+			return b.narrowed(n.byAverages())
 		}
-		return n.by(mean, variance)
+		return b.narrowed(n.by(mean, variance))
 	case b.trainable && !b.frozen && n.scope.IsTraining(n.x.Graph()):
 		y, mean, variance := n.byBatch()
 		n.average.update(mean, variance, b.momentum)
 		return y
 	}
-	return n.byAverages()
+	return b.narrowed(n.inTypeOfAverages().byAverages())
 }
+
+// narrowed returns y in the type of x.
+func (b *BatchNormBuilder) narrowed(y *graph.Node) *graph.Node { return graph.ConvertDType(y, b.x.DType()) }
 
 // variables creates the layer's variables, with GoMLX's names.
 func (b *BatchNormBuilder) variables() normalization {
 	scope := b.scope.In(norm.BatchNormalizationScopeName)
 	shape := shapes.Make(b.x.DType(), lastDimension(b.x))
+	if types := dtype.Of(b.x.Graph()); types.Mixed() && shape.DType == types.Compute {
+		shape.DType = types.Weights
+	}
 	variable := func(name string, value model.VariableInitializer, trainable bool) *model.Variable {
 		return scope.WithInitializer(value).VariableWithShape(name, shape).SetTrainable(trainable)
 	}
@@ -138,6 +146,13 @@ type normalization struct {
 	epsilon          float64
 	average          averages
 	overRanks        allranks.MeanFn // Nil if each rank uses its own part of a batch.
+}
+
+// inTypeOfAverages computes in the type of the moving averages, which is wider than that of x in
+// mixed precision.
+func (n normalization) inTypeOfAverages() normalization {
+	n.x = graph.ConvertDType(n.x, n.average.mean.DType())
+	return n
 }
 
 // byAverages normalizes by the moving averages.
@@ -185,12 +200,12 @@ func (n normalization) byBatch() (y, mean, variance *graph.Node) {
 // widened computes byBatch in float32: sums of half precision lose too much, and those of float16
 // overflow.
 func (n normalization) widened() (y, mean, variance *graph.Node) {
-	dtype := n.x.DType()
+	own, average := n.x.DType(), n.average.mean.DType()
 	for _, node := range []**graph.Node{&n.x, &n.scale, &n.offset} {
 		*node = graph.ConvertDType(*node, dtypes.Float32)
 	}
 	y, mean, variance = n.byBatch()
-	return graph.ConvertDType(y, dtype), graph.ConvertDType(mean, dtype), graph.ConvertDType(variance, dtype)
+	return graph.ConvertDType(y, own), graph.ConvertDType(mean, average), graph.ConvertDType(variance, average)
 }
 
 // gradients returns the gradients of byBatch with respect to x, scale and offset. With c = x - mean

@@ -1,0 +1,212 @@
+package trainer
+
+import (
+	"fmt"
+	"maps"
+	"path"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/metric"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/checkpoint"
+)
+
+// lossScale multiplies the loss before its gradients are computed, because many gradients are too
+// small for float16, and divides the gradients by it afterwards (Micikevicius et al., Mixed
+// Precision Training, 2018, https://arxiv.org/abs/1710.03740, section 3.2). If a gradient has
+// overflowed on any rank, the update is skipped on all, and the scale halves. After many updates
+// without an overflow it doubles. The numbers are those of PyTorch's torch.amp.GradScaler.
+//
+// A nil lossScale does nothing.
+type lossScale struct {
+	store *model.Store
+	ranks int
+	node  *graph.Node // The state after the step, in the graph that is being built: see scaleMetric.
+}
+
+const (
+	firstScale  = 1 << 16
+	scaleGrowth = 2.
+	scaleCut    = 0.5
+	// growthInterval is the number of updates without an overflow after which the scale grows.
+	growthInterval = 2000
+	// leastScale ends a training run. Gradients that overflow with it are no matter of the scale.
+	// It is the --min-loss-scale of fairseq.
+	leastScale = 1e-4
+)
+
+// scaleScope has the variables of the loss scale. It is under the optimizers' scope, so it isn't
+// mistaken for a part of the model.
+var scaleScope = path.Join("/", optimizer.Scope, "loss_scale")
+
+// scalePath is the path of the scale itself.
+var scalePath = path.Join(scaleScope, "scale")
+
+// newLossScale returns nil for a precision that needs none.
+func newLossScale(store *model.Store, p precision, ranks int) *lossScale {
+	if p != f16Mixed {
+		return nil
+	}
+	return &lossScale{store: store, ranks: ranks}
+}
+
+func (s *lossScale) scale() *model.Variable { return s.variable("scale", float32(firstScale)) }
+
+// streak counts the updates since the last overflow, or the last growth.
+func (s *lossScale) streak() *model.Variable { return s.variable("#updates", int32(0)) }
+
+func (s *lossScale) skipped() *model.Variable { return s.variable("#skipped", int32(0)) }
+
+func (s *lossScale) variable(name string, initial any) *model.Variable {
+	return s.store.Scope(scaleScope).VariableWithValue(name, initial).SetTrainable(false)
+}
+
+// scaled returns the loss whose gradients are computed.
+func (s *lossScale) scaled(loss *graph.Node) *graph.Node {
+	if s == nil {
+		return loss
+	}
+	return graph.Mul(loss, s.factor(loss))
+}
+
+// factor returns the factor of a rank's loss, in the type of a node. A rank's loss is the mean over
+// its part of a batch. Divided by the number of ranks, it gives an example's numbers the size that
+// they have on a single rank.
+func (s *lossScale) factor(like *graph.Node) *graph.Node {
+	return graph.ConvertDType(graph.DivScalar(s.scale().NodeValue(like), s.ranks), like.DType())
+}
+
+// unscaled returns the gradients of the loss itself. If the loss isn't finite, neither is one of
+// them: then the update is skipped.
+func (s *lossScale) unscaled(gradients []*graph.Node, loss *graph.Node) []*graph.Node {
+	if s == nil {
+		return gradients
+	}
+	unscaled, told := make([]*graph.Node, len(gradients)), false
+	for i, gradient := range gradients {
+		own := graph.Div(gradient, s.factor(gradient))
+		if !told && !own.Shape().IsZeroSize() {
+			infinite := graph.BroadcastToShape(graph.Infinity(own.Graph(), own.DType(), 1), own.Shape())
+			own, told = graph.Where(graph.IsFinite(loss), own, infinite), true
+		}
+		unscaled[i] = own
+	}
+	return unscaled
+}
+
+// keepBuffers keeps what the model changes by itself, such as the averages of batch normalization,
+// as it is if a gradient of this batch on this rank has overflowed: the averages have perhaps too,
+// and would never recover.
+func (s *lossScale) keepBuffers(g *graph.Graph, gradients []*graph.Node) {
+	if s == nil {
+		return
+	}
+	var finite *graph.Node
+	for v := range s.store.IterVariables() {
+		if v.Trainable || !v.DType().IsFloat() || !v.ChangedInGraph(g) {
+			continue
+		}
+		if finite == nil {
+			finite = allFinite(gradients)
+		}
+		v.SetNodeValue(graph.Where(finite, v.NodeValue(g), g.GetParameterByName(v.Path())))
+	}
+}
+
+// allFinite returns a node that is true if no gradient has overflowed.
+func allFinite(gradients []*graph.Node) *graph.Node {
+	all := graph.Const(gradients[0].Graph(), true)
+	for _, gradient := range gradients {
+		if !gradient.Shape().IsZeroSize() {
+			all = graph.LogicalAnd(all, graph.LogicalAll(graph.IsFinite(gradient)))
+		}
+	}
+	return all
+}
+
+// before returns the values in the graph before an update.
+func (s *lossScale) before(g *graph.Graph) map[*model.Variable]*graph.Node {
+	if s == nil {
+		return nil
+	}
+	all := map[*model.Variable]*graph.Node{}
+	for v := range s.store.IterVariables() {
+		if v.InUseByGraph(g) {
+			all[v] = v.NodeValue(g)
+		}
+	}
+	return all
+}
+
+// finish keeps all variables as they were before the update if a gradient has overflowed, and moves
+// the scale.
+func (s *lossScale) finish(g *graph.Graph, finite *graph.Node, before map[*model.Variable]*graph.Node) {
+	for v := range s.store.IterVariables() {
+		if !v.ChangedInGraph(g) {
+			continue
+		}
+		old := before[v]
+		if old == nil {
+			old = g.GetParameterByName(v.Path())
+		}
+		if value := v.NodeValue(g); value != old {
+			v.SetNodeValue(graph.Where(finite, value, old))
+		}
+	}
+	s.move(g, finite)
+}
+
+// move moves the scale after an update.
+func (s *lossScale) move(g *graph.Graph, finite *graph.Node) {
+	scale, streak, skipped := s.scale(), s.streak(), s.skipped()
+	now, updates := scale.NodeValue(g), graph.AddScalar(streak.NodeValue(g), 1)
+	grows := graph.GreaterOrEqual(updates, graph.Scalar(g, dtypes.Int32, growthInterval))
+	larger := graph.MulScalar(now, scaleGrowth)
+	grown := graph.Where(graph.LogicalAnd(grows, graph.IsFinite(larger)), larger, now)
+	scale.SetNodeValue(graph.Where(finite, grown, graph.MulScalar(now, scaleCut)))
+	streak.SetNodeValue(graph.Where(graph.LogicalAnd(finite, graph.LogicalNot(grows)), updates, graph.ZerosLike(updates)))
+	skipped.SetNodeValue(graph.Add(skipped.NodeValue(g), graph.ConvertDType(graph.LogicalNot(finite), dtypes.Int32)))
+}
+
+// show makes the scale, and the number of skipped updates, an output of the step.
+func (s *lossScale) show(g *graph.Graph) {
+	if s != nil {
+		s.node = graph.Stack([]*graph.Node{s.scale().NodeValue(g), graph.ConvertDType(s.skipped().NodeValue(g), dtypes.Float32)}, 0)
+	}
+}
+
+// scaleMetric makes GoMLX return what show has built, as a metric that isn't a scalar.
+type scaleMetric struct {
+	metric.Interface
+	scale *lossScale
+}
+
+// UpdateGraph implements metric.Interface.
+func (m scaleMetric) UpdateGraph(_ *model.Scope, _, _ []*graph.Node) *graph.Node { return m.scale.node }
+
+// takeScale reads the output of show, and ends a training run whose gradients overflow with any
+// scale.
+func (r *run) takeScale(output *tensors.Tensor) error {
+	values, err := tensors.CopyFlatData[float32](output)
+	if err != nil {
+		return fmt.Errorf("the loss scale: %w", err)
+	}
+	r.lossScale, r.skippedUpdates = float64(values[0]), float64(values[1])
+	if r.lossScale < leastScale {
+		return r.diverged("the loss scale, which halves whenever a gradient overflows in float16,", r.lossScale)
+	}
+	return nil
+}
+
+// matchLossScale lets a training run begin or end in 16-mixed at a checkpoint.
+func (t *Trainer) matchLossScale(s *checkpoint.Snapshot) {
+	has, scales := s.Tensors[scalePath] != nil, t.stepper.lossScale != nil
+	t.newScale = !has && scales
+	if has && !scales {
+		maps.DeleteFunc(s.Tensors, func(name string, _ *tensors.Tensor) bool { return under(name, scaleScope) })
+	}
+}
