@@ -34,10 +34,8 @@ func (c Collective) AllReduce(x *graph.Node) *graph.Node {
 func (c Collective) Broadcast(x *graph.Node, root int) *graph.Node {
 	d := does{op: broadcast, root: root, groups: c.Groups}
 	d.check(x)
-	for _, members := range c.Groups.orAll(registeredRanks()) {
-		if root < 0 || root >= len(members) {
-			panic(fmt.Errorf("pjrt: broadcast of %s from place %d of the ranks %v: a place is from 0 to %d", x.Shape(), root, members, len(members)-1))
-		}
+	if size := c.Groups.size(registeredRanks()); root < 0 || root >= size {
+		panic(fmt.Errorf("pjrt: broadcast of %s from rank %d of a group of %d: its ranks are 0 to %d", x.Shape(), root, size, size-1))
 	}
 	if x.Shape().Size() == 0 {
 		return x

@@ -112,35 +112,36 @@ func (d does) detail() int {
 	return detail
 }
 
-// Groups divides the ranks into groups. Each collective is then one of each group, and the order of
-// its members is that of the list. All ranks must name the same groups, with each rank in one of
-// them. Nil is one group of all ranks.
+// Groups divides the ranks into groups of the same size. Each collective is then one of each group,
+// and the order of its members is that of the list. All ranks must name the same groups, with each
+// rank in one of them. Nil is one group of all ranks.
 type Groups [][]int
 
-// check returns an error if the groups aren't a division of that many ranks, or if they must have
-// the same size and haven't.
-func (g Groups) check(ranks int, sameSize bool) error {
+// Check returns an error if the groups don't divide that many ranks.
+func (g Groups) Check(ranks int) error {
+	if g == nil {
+		return nil
+	}
 	seen := make([]bool, ranks)
-	count := 0
 	for _, members := range g {
-		if len(members) == 0 {
-			return fmt.Errorf("the groups %v: a group has no ranks", g)
-		}
-		if sameSize && len(members) != len(g[0]) {
-			return fmt.Errorf("the groups %v: all must have the same size, because all ranks have the same shapes", g)
+		if len(members) == 0 || len(members) != len(g[0]) {
+			return fmt.Errorf("the groups %v: all must have the same size, because all ranks run the same program", g)
 		}
 		for _, rank := range members {
 			if rank < 0 || rank >= ranks || seen[rank] {
-				return fmt.Errorf("the groups %v: each rank from 0 to %d must be in one group, once", g, ranks-1)
+				return g.wrong(ranks)
 			}
 			seen[rank] = true
-			count++
 		}
 	}
-	if g != nil && count != ranks {
-		return fmt.Errorf("the groups %v: each rank from 0 to %d must be in one group, once", g, ranks-1)
+	if slices.Contains(seen, false) {
+		return g.wrong(ranks)
 	}
 	return nil
+}
+
+func (g Groups) wrong(ranks int) error {
+	return fmt.Errorf("the groups %v: each rank from 0 to %d must be in one of them, once", g, ranks-1)
 }
 
 // orAll returns the groups, even if there is only the one of all ranks.

@@ -32,23 +32,18 @@ func (native) body(p parameters) string {
 }
 
 // replicaGroups returns the attribute that names the ranks of each group. XLA's broadcast begins at
-// the first of a group. Shorter groups end with -1.
+// the first of a group.
 func (p parameters) replicaGroups() string {
-	longest := 0
-	rows := make([]string, 0, len(p.groups))
 	groups := p.groups.orAll(p.ranks)
-	for _, members := range groups {
-		longest = max(longest, len(members))
-	}
-	for _, members := range groups {
+	rows := make([]string, len(groups))
+	for i, members := range groups {
 		row := slices.Clone(members)
 		if p.op == broadcast {
 			row[0], row[p.root] = row[p.root], row[0]
 		}
-		row = append(row, slices.Repeat([]int{-1}, longest-len(row))...)
-		rows = append(rows, "["+strings.Join(texts(row), ", ")+"]")
+		rows[i] = "[" + strings.Join(texts(row), ", ") + "]"
 	}
-	return fmt.Sprintf("replica_groups = dense<[%s]> : tensor<%dx%dxi64>", strings.Join(rows, ", "), len(rows), longest)
+	return fmt.Sprintf("replica_groups = dense<[%s]> : tensor<%dx%dxi64>", strings.Join(rows, ", "), len(rows), len(groups[0]))
 }
 
 // native returns the name of XLA's operation.

@@ -29,10 +29,6 @@ func (o op) String() string {
 // reduces reports whether the collective computes with the values of several ranks.
 func (o op) reduces() bool { return o == allReduce || o == reduceScatter }
 
-// divides reports whether the collective treats the parts of a group's members differently, so that
-// all groups must have the same size: all ranks have the same shapes.
-func (o op) divides() bool { return o != allReduce && o != broadcast }
-
 // takes reports whether values of the type can take part.
 func (d does) takes(dtype dtypes.DType) bool {
 	switch dtype {
@@ -52,7 +48,7 @@ func (d does) check(x *graph.Node) {
 	if err := probe(x.Graph().Backend()); err != nil {
 		panic(fmt.Errorf("pjrt: %s of %s: %w", d.op, x.Shape(), err))
 	}
-	if err := d.groups.check(registeredRanks(), d.op.divides()); err != nil {
+	if err := d.groups.Check(registeredRanks()); err != nil {
 		panic(fmt.Errorf("pjrt: %s of %s: %w", d.op, x.Shape(), err))
 	}
 }

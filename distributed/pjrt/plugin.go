@@ -65,8 +65,7 @@ import (
 //   - in that case, for each rank, the number of its group and its place in it. The collective is
 //     then one of each group, and the order of rank is that of the places.
 //
-// All ranks call it in the same order, whatever their groups. The groups of all-gathers,
-// reduce-scatters and all-to-alls have the same size.
+// All ranks call it in the same order, whatever their groups, which have the same size.
 //
 // It returns 0, or non-zero and a zero-terminated text in error. XLA calls it from its own threads,
 // but never twice at once for one program.
