@@ -1,6 +1,8 @@
 package collective
 
 import (
+	"math"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
@@ -10,8 +12,9 @@ import (
 // Op is how a collective combines the values of the ranks.
 type Op int
 
-// The operations. The minimum or maximum of floats is NaN if one of them is. Of bools, Min is "and",
-// and Max is "or".
+// The operations. Of bools, Min is "and", and Max is "or". On CPUs, the minimum or maximum of floats
+// is NaN if one of them is, and -0 is less than 0. On GPUs, NCCL decides that for float32 and
+// float64.
 const (
 	Sum Op = iota
 	Mean
@@ -69,13 +72,24 @@ func (g Group) divided(sum *graph.Node, op Op) *graph.Node {
 // combined combines the rows of x, one for each rank, computed as float32.
 func (g Group) combined(rows *graph.Node, op Op) *graph.Node {
 	wide := graph.ConvertDType(rows, dtypes.Float32)
-	switch op {
-	case Min:
-		wide = graph.ReduceMin(wide, 0)
-	case Max:
-		wide = graph.ReduceMax(wide, 0)
-	default:
-		wide = graph.ReduceSum(wide, 0)
+	if op == Min || op == Max {
+		return graph.ConvertDType(extreme(wide, op), rows.DType())
 	}
-	return graph.ConvertDType(g.divided(wide, op), rows.DType())
+	return graph.ConvertDType(g.divided(graph.ReduceSum(wide, 0), op), rows.DType())
+}
+
+// extreme returns the minimum or maximum of the rows. It doesn't leave NaN and -0 to XLA, which may
+// ignore them on CPUs.
+func extreme(rows *graph.Node, op Op) *graph.Node {
+	none := graph.ZerosLike(rows)
+	number, preferred, hasSign := graph.ReduceMin(rows, 0), math.Copysign(0, -1), graph.LessThan(graph.Reciprocal(rows), none)
+	if op == Max {
+		number, preferred, hasSign = graph.ReduceMax(rows, 0), 0, graph.GreaterThan(graph.Reciprocal(rows), none)
+	}
+	constant := func(x float64) *graph.Node {
+		return graph.BroadcastToShape(graph.Const(rows.Graph(), float32(x)), number.Shape())
+	}
+	zero := graph.Where(graph.LogicalAny(graph.LogicalAnd(graph.Equal(rows, none), hasSign), 0), constant(preferred), constant(-preferred))
+	number = graph.Where(graph.Equal(number, graph.ZerosLike(number)), zero, number)
+	return graph.Where(graph.LogicalAny(graph.NotEqual(rows, rows), 0), constant(math.NaN()), number)
 }

@@ -13,7 +13,8 @@ import (
 // are those of a transport.
 type Reduction int
 
-// The reductions. The minimum or maximum of floats is NaN if one of them is, and -0 is less than 0.
+// The reductions. With a transport, the minimum or maximum of floats is NaN if one of them is, and
+// -0 is less than 0. XLA's own may differ.
 const (
 	Sum Reduction = iota
 	Min
