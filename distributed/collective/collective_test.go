@@ -75,6 +75,9 @@ func open(t *testing.T) *distributed.World {
 			t.Error(err)
 		}
 	})
+	if err := w.Barrier(); err != nil { // No rank leaves before all have found one another.
+		t.Fatal(err)
+	}
 	return w
 }
 
