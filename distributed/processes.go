@@ -24,8 +24,8 @@ func (w *World) joinProcesses(ctx context.Context) error {
 }
 
 // enterInProgram reports a compiled program's collective to the watch.
-func (w *World) enterInProgram(kind, dtype, count int) (leave func(error) error) {
-	return w.watch.Enter(watch.Kind(kind), dtype, count)
+func (w *World) enterInProgram(kind, dtype, count, detail int) (leave func(error) error) {
+	return w.watch.EnterCollective(watch.Collective{Kind: watch.Kind(kind), Type: dtype, Count: int64(count), Detail: int64(detail)})
 }
 
 // storePlace is the address of rank 0's store, or the reason why there is none.

@@ -26,11 +26,14 @@ static void *symbol(const char *name, char *error, size_t error_size) {
 static void use_open_mpi(void) {
   gb_mpi.world = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_comm_world");
   gb_mpi.byte = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_byte");
+  gb_mpi.uint8 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_unsigned_char");
   gb_mpi.int32 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_int");
   gb_mpi.int64 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_long");
   gb_mpi.float32 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_float");
   gb_mpi.float64 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_double");
   gb_mpi.sum = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_op_sum");
+  gb_mpi.min = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_op_min");
+  gb_mpi.max = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_op_max");
   gb_mpi.errors_return = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_errors_return");
   gb_mpi.in_place = (void *)1;
 }
@@ -39,11 +42,14 @@ static void use_open_mpi(void) {
 static void use_mpich(void) {
   gb_mpi.world = 0x44000000;
   gb_mpi.byte = 0x4c00010d;
+  gb_mpi.uint8 = 0x4c000102;
   gb_mpi.int32 = 0x4c000405;
   gb_mpi.int64 = 0x4c000807;
   gb_mpi.float32 = 0x4c00040a;
   gb_mpi.float64 = 0x4c00080b;
   gb_mpi.sum = 0x58000003;
+  gb_mpi.min = 0x58000002;
+  gb_mpi.max = 0x58000001;
   gb_mpi.errors_return = 0x54000001;
   gb_mpi.in_place = (void *)-1;
 }
@@ -66,12 +72,15 @@ int gb_mpi_open(const char *library, char *error, size_t error_size) {
   FIND(comm_rank, "MPI_Comm_rank");
   FIND(comm_size, "MPI_Comm_size");
   FIND(comm_dup, "MPI_Comm_dup");
+  FIND(comm_split, "MPI_Comm_split");
   FIND(comm_set_errhandler, "MPI_Comm_set_errhandler");
   FIND(error_string, "MPI_Error_string");
   FIND(get_library_version, "MPI_Get_library_version");
   FIND(allreduce, "MPI_Allreduce");
   FIND(bcast, "MPI_Bcast");
   FIND(allgather, "MPI_Allgather");
+  FIND(alltoall, "MPI_Alltoall");
+  FIND(op_create, "MPI_Op_create");
   FIND(reduce_scatter_block, "MPI_Reduce_scatter_block");
   FIND(barrier, "MPI_Barrier");
 #undef FIND

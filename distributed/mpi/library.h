@@ -11,7 +11,7 @@ typedef uintptr_t gb_handle;
 // operations.
 struct gb_library {
   void *handle;
-  gb_handle world, end, byte, int32, int64, float32, float64, sum, errors_return;
+  gb_handle world, end, byte, uint8, int32, int64, float32, float64, sum, min, max, errors_return;
   void *in_place;
   int (*init_thread)(int *, char ***, int, int *);
   int (*initialized)(int *);
@@ -20,12 +20,15 @@ struct gb_library {
   int (*comm_rank)(gb_handle, int *);
   int (*comm_size)(gb_handle, int *);
   int (*comm_dup)(gb_handle, gb_handle *);
+  int (*comm_split)(gb_handle, int, int, gb_handle *);
   int (*comm_set_errhandler)(gb_handle, gb_handle);
   int (*error_string)(int, char *, int *);
   int (*get_library_version)(char *, int *);
   int (*allreduce)(const void *, void *, int, gb_handle, gb_handle, gb_handle);
   int (*bcast)(void *, int, gb_handle, int, gb_handle);
   int (*allgather)(const void *, int, gb_handle, void *, int, gb_handle, gb_handle);
+  int (*alltoall)(const void *, int, gb_handle, void *, int, gb_handle, gb_handle);
+  int (*op_create)(void *, int, gb_handle *);
   int (*reduce_scatter_block)(const void *, void *, int, gb_handle, gb_handle, gb_handle);
   int (*barrier)(gb_handle);
 };

@@ -5,10 +5,10 @@
 #include <stdint.h>
 
 // The first ones have the numbers of gb_transport in package pjrt.
-enum gb_kind { GB_MPI_ALL_REDUCE = 1, GB_MPI_BROADCAST, GB_MPI_ALL_GATHER, GB_MPI_BARRIER, GB_MPI_REDUCE_SCATTER, GB_MPI_END, GB_MPI_FINALIZE };
+enum gb_kind { GB_MPI_ALL_REDUCE = 1, GB_MPI_BROADCAST, GB_MPI_ALL_GATHER, GB_MPI_BARRIER, GB_MPI_REDUCE_SCATTER, GB_MPI_ALL_TO_ALL, GB_MPI_END, GB_MPI_FINALIZE };
 
-// The numbers of xla::PrimitiveType, as for gb_transport in package pjrt. GB_BYTE is only for
-// broadcast and all-gather, and half precision only for the all-gather of a transport.
+// The numbers of xla::PrimitiveType, as for gb_transport in package pjrt. GB_BYTE can't be summed,
+// and half precision is only for the collectives of a transport that move values.
 enum gb_type { GB_BYTE = 6, GB_INT32 = 4, GB_INT64 = 5, GB_FLOAT32 = 11, GB_FLOAT64 = 12, GB_FLOAT16 = 10, GB_BFLOAT16 = 16 };
 
 // gb_mpi_open opens the MPI library and detects its binary interface. It returns 0, or 1 and an
@@ -19,18 +19,19 @@ int gb_mpi_open(const char *library, char *error, size_t error_size);
 // and an error text.
 int gb_mpi_init(int *rank, int *size, char *version, size_t version_size, char *error, size_t error_size);
 
-// gb_mpi_call runs one collective on MPI's thread and waits for it. Only all-gather and
-// reduce-scatter use send. count is in elements: for all-gather those of a rank's part of data, for
-// reduce-scatter those of a rank's part of send. It may be called from any thread. It returns 0, or
+// gb_mpi_call runs one collective over all ranks on MPI's thread and waits for it; those that
+// reduce, sum. Only all-gather, reduce-scatter and all-to-all use send. count is in elements: for
+// these, those of a rank's part of the larger of send and data. It may be called from any thread. It returns 0, or
 // 1 and an error text.
 int gb_mpi_call(int kind, const void *send, void *data, int64_t count, int type, int root, char *error,
                 size_t error_size);
 
-// gb_mpi_transport is gb_mpi_call as a transport of package pjrt.
-int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dtype, char *error, size_t error_size);
+// gb_mpi_transport is a transport of package pjrt.
+int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dtype, const int64_t *form, char *error,
+                     size_t error_size);
 
-// gb_mpi_part is the number of elements, of all ranks together, that one call of MPI gathers or
-// scatters, because MPI counts with 32 bits.
+// gb_mpi_part is the number of elements, of all ranks together, that one call of MPI gathers,
+// scatters or exchanges, because MPI counts with 32 bits.
 extern int64_t gb_mpi_part;
 
 // gb_mpi_abort ends all ranks at once. It does not return.

@@ -383,7 +383,7 @@ enum { GB_FFI_STAGE_EXECUTE = 3 };
 enum { GB_FFI_INVALID_ARGUMENT = 3, GB_FFI_INTERNAL = 13 };
 
 // xla::PrimitiveType
-enum { GB_FFI_S32 = 4, GB_FFI_S64 = 5, GB_FFI_U32 = 8, GB_FFI_U64 = 9, GB_FFI_F16 = 10, GB_FFI_F32 = 11, GB_FFI_F64 = 12, GB_FFI_BF16 = 16 };
+enum { GB_FFI_S32 = 4, GB_FFI_S64 = 5, GB_FFI_U8 = 6, GB_FFI_U32 = 8, GB_FFI_U64 = 9, GB_FFI_F16 = 10, GB_FFI_F32 = 11, GB_FFI_F64 = 12, GB_FFI_BF16 = 16 };
 
 typedef struct gb_ffi_extension {
   size_t struct_size;

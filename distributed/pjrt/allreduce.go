@@ -16,11 +16,7 @@ func AllReduceSum(x *graph.Node) *graph.Node {
 	if sum := halfAsFloat32(x, AllReduceSum); sum != nil {
 		return sum
 	}
-	allReduce.check(x)
-	if x.Shape().Size() == 0 {
-		return x
-	}
-	return allReduce.place(x, graph.Identity)
+	return Collective{}.AllReduce(x)
 }
 
 // AllReduceMean returns the mean of x over all ranks. Half-precision values are summed and divided

@@ -85,7 +85,7 @@ func (p *processes) enter(executable unsafe.Pointer) (leave func(error)) {
 	}
 	leaves := make([]func(error) error, len(all))
 	for i, c := range all {
-		leaves[i] = p.Enter(int(c.op), c.dtype, c.count)
+		leaves[i] = p.Enter(int(c.op), c.dtype, c.count, c.detail)
 	}
 	return func(failure error) {
 		for _, leave := range leaves {

@@ -102,7 +102,7 @@ func (l tampered) options(client unsafe.Pointer, program, given []byte) ([]byte,
 }
 
 // SetEnter makes programs report their collectives to f.
-func SetEnter(f func(kind, dtype, count int) (leave func(error) error)) {
+func SetEnter(f func(kind, dtype, count, detail int) (leave func(error) error)) {
 	theProcesses.Load().Enter = f
 }
 

@@ -1,8 +1,6 @@
 package pjrt
 
 import (
-	"slices"
-
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -12,19 +10,4 @@ import (
 // transferred as it is.
 //
 // AllGather is a graph-building function with AllReduceSum's conditions.
-func AllGather(x *graph.Node) *graph.Node {
-	allGather.check(x)
-	ranks, shape := registeredRanks(), x.Shape()
-	dimensions := []int{ranks}
-	if shape.Rank() > 0 {
-		dimensions = slices.Clone(shape.Dimensions)
-		dimensions[0] *= ranks
-	}
-	if shape.Size() == 0 {
-		return graph.Reshape(x, dimensions...)
-	}
-	all := allGather.place(graph.Reshape(x, shape.Size()), func(x *graph.Node) *graph.Node {
-		return graph.Concatenate(slices.Repeat([]*graph.Node{x}, ranks), 0)
-	})
-	return graph.Reshape(all, dimensions...)
-}
+func AllGather(x *graph.Node) *graph.Node { return Collective{}.AllGather(x) }

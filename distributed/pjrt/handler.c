@@ -1,4 +1,4 @@
-// The XLA custom calls that run collectives over all ranks.
+// The XLA custom calls that run collectives.
 #include <string.h>
 
 #include "frame.h"
@@ -7,8 +7,13 @@
 static gb_transport transport;  // A process has only one world.
 static int64_t ranks;
 
+// The numbers of a form, after the kind: see Transport in plugin.go.
+enum { FORM_DETAIL, FORM_REDUCTION, FORM_ROOT, FORM_RANKS, FORM_PLACES };
+
 static size_t size_of(int dtype) {
   switch (dtype) {
+    case GB_FFI_U8:
+      return 1;
     case GB_FFI_F16:
     case GB_FFI_BF16:
       return 2;
@@ -28,33 +33,72 @@ static int64_t count_of(const gb_ffi_buffer *b) {
   return count;
 }
 
-// run takes (x, after). `after` only orders the collectives of a program, by a data dependency.
-static gb_ffi_error *run(gb_ffi_call_frame *frame, int kind) {
-  if (gb_frame_metadata(frame)) return NULL;
-  if (frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
-  if (frame->args.size < 1 || frame->rets.size != 1)
-    return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: wrong number of operands");
+// group_size returns the number of ranks in each group, if all have the same.
+static int64_t group_size(const int64_t *form) {
+  if (form == NULL || form[FORM_RANKS] == 0) return ranks;
+  int64_t size = 0;
+  for (int64_t i = 0; i < form[FORM_RANKS]; i++) size += form[FORM_PLACES + 2 * i] == 0;
+  return size;
+}
 
+// count_for returns the count of a transport, or -1 if the result doesn't fit the operand.
+static int64_t count_for(int kind, int64_t given, int64_t got, int64_t members) {
+  switch (kind) {
+    case GB_ALL_GATHER: return got == given * members ? given : -1;
+    case GB_REDUCE_SCATTER: return given == got * members ? got : -1;
+    case GB_ALL_TO_ALL: return given == got && got % members == 0 ? got / members : -1;
+  }
+  return given == got ? got : -1;
+}
+
+// run takes (x, after) and perhaps a form. `after` only orders the collectives of a program, by a
+// data dependency.
+static gb_ffi_error *run(const gb_ffi_call_frame *frame, int kind, const int64_t *form) {
   gb_ffi_buffer *x = frame->args.values[0], *y = frame->rets.values[0];
-  int64_t given = count_of(x), got = count_of(y);
   size_t size = size_of(x->dtype);
   if (size == 0 || x->dtype != y->dtype)
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: unsupported element type");
-  int64_t in_count = kind == GB_REDUCE_SCATTER ? got * ranks : kind == GB_ALL_GATHER && got % ranks == 0 ? got / ranks : got;
-  if (given != in_count)
+  int64_t count = count_for(kind, count_of(x), count_of(y), group_size(form));
+  if (count < 0)
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: the result does not fit the operand");
-  if (kind == GB_ALL_REDUCE && x->data != y->data) memcpy(y->data, x->data, size * (size_t)given);
+  int in_place = kind == GB_ALL_REDUCE || kind == GB_BROADCAST;
+  if (in_place && x->data != y->data) memcpy(y->data, x->data, size * (size_t)count);
 
-  const void *in = kind == GB_ALL_REDUCE ? NULL : x->data;
   char error[512];
-  if (transport(kind, in, y->data, kind == GB_ALL_GATHER ? given : got, x->dtype, error, sizeof error) != 0)
+  if (transport(kind, in_place ? NULL : x->data, y->data, count, x->dtype, form, error, sizeof error) != 0)
     return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
   return NULL;
 }
 
-static gb_ffi_error *all_reduce(gb_ffi_call_frame *frame) { return run(frame, GB_ALL_REDUCE); }
-static gb_ffi_error *all_gather(gb_ffi_call_frame *frame) { return run(frame, GB_ALL_GATHER); }
-static gb_ffi_error *reduce_scatter(gb_ffi_call_frame *frame) { return run(frame, GB_REDUCE_SCATTER); }
+// skipped reports whether XLA calls a handler only to prepare, or with the wrong number of
+// operands; *error is then the result.
+static int skipped(gb_ffi_call_frame *frame, int64_t operands, gb_ffi_error **error) {
+  *error = NULL;
+  if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return 1;
+  if (frame->args.size == operands && frame->rets.size == 1) return 0;
+  *error = gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: wrong number of operands");
+  return 1;
+}
+
+static gb_ffi_error *run_plain(gb_ffi_call_frame *frame, int kind) {
+  gb_ffi_error *error;
+  return skipped(frame, 2, &error) ? error : run(frame, kind, NULL);
+}
+
+static gb_ffi_error *all_reduce(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_REDUCE); }
+static gb_ffi_error *all_gather(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_GATHER); }
+static gb_ffi_error *reduce_scatter(gb_ffi_call_frame *frame) { return run_plain(frame, GB_REDUCE_SCATTER); }
+
+static gb_ffi_error *run_form(gb_ffi_call_frame *frame) {
+  gb_ffi_error *error;
+  if (skipped(frame, 3, &error)) return error;
+  gb_ffi_buffer *b = frame->args.values[2];
+  const int64_t *form = b->data;
+  int64_t length = count_of(b), fixed = 1 + FORM_PLACES;
+  if (b->dtype != GB_FFI_S64 || length < fixed || length != fixed + 2 * form[1 + FORM_RANKS])
+    return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: malformed form");
+  return run(frame, (int)form[0], form + 1);
+}
 
 void gb_set_transport(gb_transport t, int number) {
   transport = t;
@@ -70,3 +114,5 @@ void *gb_collective_handler(int kind) {
   }
   return (void *)all_reduce;
 }
+
+void *gb_form_handler(void) { return (void *)run_form; }

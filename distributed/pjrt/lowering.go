@@ -2,6 +2,7 @@ package pjrt
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 )
 
@@ -19,7 +20,7 @@ type lowering interface {
 
 // parameters describe a function that becomes a collective.
 type parameters struct {
-	op    op
+	does
 	ranks int
 	// name is the function's name.
 	name string
@@ -36,11 +37,17 @@ type customCall struct{}
 
 func (customCall) body(p parameters) string {
 	alias := ""
-	if p.op == allReduce { // It needs no memory besides its operand's.
+	if p.op == allReduce || p.op == broadcast { // It needs no memory besides its operand's.
 		alias = ", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]"
 	}
-	return "\n    %result = stablehlo.custom_call @" + p.op.target(p.ranks) + "(" + p.x + ", " + p.after + ") {api_version = 4 : i32, has_side_effect = true, backend_config = {}" + alias + "}" +
-		" : (" + p.xType + ", " + p.afterType + ") -> " + p.resultType +
+	target, constant, operand, operandType := p.target(p.ranks), "", "", ""
+	if !p.plain() {
+		form := p.form()
+		target, operand, operandType = formTarget(p.ranks), ", %form", fmt.Sprintf(", tensor<%dxi64>", len(form))
+		constant = fmt.Sprintf("\n    %%form = stablehlo.constant dense<[%s]> : tensor<%dxi64>", strings.Join(texts(form), ", "), len(form))
+	}
+	return constant + "\n    %result = stablehlo.custom_call @" + target + "(" + p.x + ", " + p.after + operand + ") {api_version = 4 : i32, has_side_effect = true, backend_config = {}" + alias + "}" +
+		" : (" + p.xType + ", " + p.afterType + operandType + ") -> " + p.resultType +
 		"\n    return %result : " + p.resultType + "\n  }"
 }
 

@@ -202,7 +202,7 @@ func TestWatched(t *testing.T) {
 	onNative(t, func(t *testing.T) {
 		_, backend := openNative(t)
 		var entered, left []string
-		pjrt.SetEnter(func(kind, dtype, count int) func(error) error {
+		pjrt.SetEnter(func(kind, dtype, count, _ int) func(error) error {
 			what := strconv.Itoa(kind) + ":" + strconv.Itoa(dtype) + "x" + strconv.Itoa(count)
 			entered = append(entered, what)
 			return func(err error) error {

@@ -24,38 +24,58 @@ func (native) body(p parameters) string {
 		b.WriteString(following(p))
 		x = "%ready"
 	}
-	group := make([]string, p.ranks)
-	for rank := range group {
-		group[rank] = strconv.Itoa(rank)
-	}
 	fmt.Fprintf(&b, `
-    %%result = %s(%s) %sreplica_groups = dense<[[%s]]> : tensor<1x%dxi64>} : (%s) -> %s
+    %%result = %s(%s) %s%s} : (%s) -> %s
     return %%result : %s
-  }`, p.op.native(), x, p.attributes(), strings.Join(group, ", "), p.ranks, p.xType, p.resultType, p.resultType)
+  }`, p.op.native(), x, p.attributes(), p.replicaGroups(), p.xType, p.resultType, p.resultType)
 	return b.String()
+}
+
+// replicaGroups returns the attribute that names the ranks of each group. XLA's broadcast begins at
+// the first of a group.
+func (p parameters) replicaGroups() string {
+	groups := p.groups.orAll(p.ranks)
+	rows := make([]string, len(groups))
+	for i, members := range groups {
+		row := slices.Clone(members)
+		if p.op == broadcast {
+			row[0], row[p.root] = row[p.root], row[0]
+		}
+		rows[i] = "[" + strings.Join(texts(row), ", ") + "]"
+	}
+	return fmt.Sprintf("replica_groups = dense<[%s]> : tensor<%dx%dxi64>", strings.Join(rows, ", "), len(rows), len(groups[0]))
 }
 
 // native returns the name of XLA's operation.
 func (o op) native() string {
-	return map[op]string{allReduce: `"stablehlo.all_reduce"`, allGather: `"stablehlo.all_gather"`, reduceScatter: `"stablehlo.reduce_scatter"`}[o]
+	return map[op]string{
+		allReduce: `"stablehlo.all_reduce"`, broadcast: `"stablehlo.collective_broadcast"`, allGather: `"stablehlo.all_gather"`,
+		reduceScatter: `"stablehlo.reduce_scatter"`, allToAll: `"stablehlo.all_to_all"`,
+	}[o]
 }
 
-// attributes returns the beginning of the operation's attributes, after the sum if it has one. The
-// placeholders of gathers and scatters have vectors.
+// reducers are the operations of reductions.
+var reducers = []string{Sum: "add", Min: "minimum", Max: "maximum"}
+
+// attributes returns the beginning of the operation's attributes, after the reduction if it has
+// one. The placeholders of gathers, scatters and all-to-alls have vectors.
 func (p parameters) attributes() string {
-	scalar := scalarOf(p.xType)
-	sum := fmt.Sprintf(`({
+	reducer := fmt.Sprintf(`({
       ^bb0(%%a: %[1]s, %%b: %[1]s):
-        %%sum = stablehlo.add %%a, %%b : %[1]s
+        %%sum = stablehlo.%[2]s %%a, %%b : %[1]s
         stablehlo.return %%sum : %[1]s
-    }) {`, scalar)
+    }) {`, scalarOf(p.xType), reducers[p.reduction])
 	switch p.op {
+	case broadcast:
+		return "{"
 	case allGather:
 		return "{all_gather_dim = 0 : i64, "
+	case allToAll:
+		return fmt.Sprintf("{split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = %d : i64, ", p.groups.size(p.ranks))
 	case reduceScatter:
-		return sum + "scatter_dimension = 0 : i64, "
+		return reducer + "scatter_dimension = 0 : i64, "
 	}
-	return sum
+	return reducer
 }
 
 // following makes x depend on the previous collective of the program, as %ready. All ranks must
@@ -198,30 +218,31 @@ func appendBytes(b []byte, field protowire.Number, value []byte) []byte {
 type collective struct {
 	op           op
 	dtype, count int
+	detail       int
 }
 
-// definition matches the beginning of a function that has become a collective, with its number of
-// ranks and the shape and type of its value.
-var definition = regexp.MustCompile(`func\.func [^@\n]*@(` + targetPrefix + `(\d+)\w*)\(%[\w.]+: tensor<((?:\d+x)*)(\w+)>`)
+// definition matches the beginning of a function that has become a collective, with the shape and
+// type of its value.
+var definition = regexp.MustCompile(`func\.func [^@\n]*@(` + targetPrefix + `\w*)\(%[\w.]+: tensor<((?:\d+x)*)(\w+)>`)
 
 // The element types of collectives, by their names in programs.
-var elementTypes = map[string]int{"i32": 4, "i64": 5, "f16": 10, "f32": 11, "f64": 12, "bf16": 16}
+var elementTypes = map[string]int{"i32": 4, "i64": 5, "ui8": 6, "f16": 10, "f32": 11, "f64": 12, "bf16": 16}
 
 // collectivesOf lists the collectives of a program, whatever its lowering.
 func collectivesOf(program []byte) []collective {
 	var all []collective
 	for _, m := range definition.FindAllSubmatch(program, -1) {
 		count := 1
-		for _, size := range strings.Split(strings.TrimSuffix(string(m[3]), "x"), "x") {
+		for _, size := range strings.Split(strings.TrimSuffix(string(m[2]), "x"), "x") {
 			if n, err := strconv.Atoi(size); err == nil {
 				count *= n
 			}
 		}
-		o, _ := opOf(string(m[1]))
-		if ranks, err := strconv.Atoi(string(m[2])); err == nil && o == reduceScatter {
-			count /= ranks
+		d, ranks, _ := parse(string(m[1]))
+		if d.op == reduceScatter || d.op == allToAll {
+			count /= d.groups.size(ranks)
 		}
-		all = append(all, collective{o, elementTypes[string(m[4])], count})
+		all = append(all, collective{d.op, elementTypes[string(m[3])], count, d.detail()})
 	}
 	return all
 }

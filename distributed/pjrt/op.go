@@ -2,7 +2,6 @@ package pjrt
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -13,57 +12,44 @@ type op int
 
 const (
 	allReduce     op = 1
+	broadcast     op = 2
 	allGather     op = 3
 	reduceScatter op = 5
+	allToAll      op = 6
 )
 
-// ops are the collectives that programs can have.
-var ops = []op{allReduce, allGather, reduceScatter}
-
-// targetPrefix begins the names of all collectives, and of nothing else.
-const targetPrefix = "gonbatch_(?:all_reduce_sum|all_gather|reduce_scatter_sum)_over_"
-
-// name is the prefix of the names of the custom call in compiled programs, and of the functions in
-// a graph that it replaces.
-func (o op) name() string {
-	return map[op]string{allReduce: "gonbatch_all_reduce_sum", allGather: "gonbatch_all_gather", reduceScatter: "gonbatch_reduce_scatter_sum"}[o]
-}
+// opNames are the parts of the names of functions in a graph that are replaced by collectives.
+var opNames = map[op]string{allReduce: "all_reduce", broadcast: "broadcast", allGather: "all_gather", reduceScatter: "reduce_scatter", allToAll: "all_to_all"}
 
 // String returns the name for people.
 func (o op) String() string {
-	return map[op]string{allReduce: "all-reduce", allGather: "all-gather", reduceScatter: "reduce-scatter"}[o]
+	return map[op]string{allReduce: "all-reduce", broadcast: "broadcast", allGather: "all-gather", reduceScatter: "reduce-scatter", allToAll: "all-to-all"}[o]
 }
 
-// target returns the name of the custom call over a number of ranks. The number is part of the
-// name, so that XLA refuses a program for another number.
-func (o op) target(ranks int) string { return fmt.Sprintf("%s_over_%d", o.name(), ranks) }
-
-// opOf returns the collective of a function with that name.
-func opOf(function string) (op, bool) {
-	for _, o := range ops {
-		if strings.HasPrefix(function, o.name()+"_over_") {
-			return o, true
-		}
-	}
-	return 0, false
-}
+// reduces reports whether the collective computes with the values of several ranks.
+func (o op) reduces() bool { return o == allReduce || o == reduceScatter }
 
 // takes reports whether values of the type can take part.
-func (o op) takes(dtype dtypes.DType) bool {
+func (d does) takes(dtype dtypes.DType) bool {
 	switch dtype {
 	case dtypes.Float32, dtypes.Float64, dtypes.Int32, dtypes.Int64:
 		return true
+	case dtypes.Uint8:
+		return !d.op.reduces() || d.reduction != Sum
 	}
-	return o == allGather && dtype.IsHalfPrecision()
+	return !d.op.reduces() && dtype.IsHalfPrecision()
 }
 
 // check panics if the collective would not work.
-func (o op) check(x *graph.Node) {
-	if !o.takes(x.DType()) {
-		panic(fmt.Errorf("pjrt: %s of %s: only float and int of 32 and 64 bits, and half precision, can take part: convert it first", o, x.Shape()))
+func (d does) check(x *graph.Node) {
+	if !d.takes(x.DType()) {
+		panic(fmt.Errorf("pjrt: %s of %s: only float and int of 32 and 64 bits, and half precision, can take part: convert it first", d.op, x.Shape()))
 	}
 	if err := probe(x.Graph().Backend()); err != nil {
-		panic(fmt.Errorf("pjrt: %s of %s: %w", o, x.Shape(), err))
+		panic(fmt.Errorf("pjrt: %s of %s: %w", d.op, x.Shape(), err))
+	}
+	if err := d.groups.Check(registeredRanks()); err != nil {
+		panic(fmt.Errorf("pjrt: %s of %s: %w", d.op, x.Shape(), err))
 	}
 }
 
@@ -81,13 +67,13 @@ type lastCollective struct {
 
 // place adds a placeholder to the graph: a function of x whose result has the shape of the
 // collective's result, which body builds.
-func (o op) place(x *graph.Node, body func(x *graph.Node) *graph.Node) *graph.Node {
+func (d does) place(x *graph.Node, body func(x *graph.Node) *graph.Node) *graph.Node {
 	g := x.Graph()
 	previous, ok := g.State(order{}).(lastCollective)
 	if !ok {
 		previous.done = graph.ScalarZero(g, dtypes.Float32)
 	}
-	name := fmt.Sprintf("%s_%d", o.target(registeredRanks()), previous.count)
+	name := fmt.Sprintf("%s_%d", d.name(registeredRanks()), previous.count)
 	after := previous.done
 	function := graph.NewFunction(g, name, func(g *graph.Graph) []*graph.Node {
 		value := graph.Parameter(g, "x", x.Shape())

@@ -1,7 +1,7 @@
 // Package pjrt loads an XLA PJRT plugin for go-xla and adds gonbatch's collectives to the programs
 // that it compiles.
 //
-// AllReduceSum, AllGather and ReduceScatterSum add a named function to the graph. The package wraps
+// AllReduceSum and the methods of Collective add a named function to the graph. The package wraps
 // the compile call in the plugin's API table, and replaces the function's body there. The
 // collective is thus part of the single compiled program of a training step. On CPUs the body is a
 // custom call, registered through the plugin's own FFI extension:
@@ -40,17 +40,32 @@ import (
 	_ "gonbatch/distributed/memory" // The pool has XLA's buffers.
 )
 
-// Transport is a C function that runs a collective over all ranks. Its C type is
+// Transport is a C function that runs a collective. Its C type is
 //
-//	int (*)(int kind, const void *in, void *out, int64_t count, int dtype, char *error, size_t error_size)
+//	int (*)(int kind, const void *in, void *out, int64_t count, int dtype, const int64_t *form,
+//	        char *error, size_t error_size)
 //
-// where dtype is an xla::PrimitiveType (S32 4, S64 5, F32 11, F64 12), and kind one of
+// where dtype is an xla::PrimitiveType (S32 4, S64 5, F32 11, F64 12; U8 6 where nothing is summed;
+// F16 10 and BF16 16 where nothing is reduced), and kind one of
 //
-//   - 1, all-reduce: sums the count elements at out over the ranks, in place. in is NULL.
-//   - 3, all-gather: puts the count elements at in of all ranks at out, in order of rank. dtype may
-//     also be F16 10 or BF16 16.
-//   - 5, reduce-scatter: sums what the ranks have at in, count elements for each rank, and puts
+//   - 1, all-reduce: reduces the count elements at out over the ranks, in place. in is NULL.
+//   - 2, broadcast: replaces the count elements at out by the root's. in is NULL.
+//   - 3, all-gather: puts the count elements at in of all ranks at out, in order of rank.
+//   - 5, reduce-scatter: reduces what the ranks have at in, count elements for each rank, and puts
 //     this rank's at out. in stays as it is.
+//   - 6, all-to-all: puts the count elements that each rank has at in for this rank at out, in
+//     order of rank. in stays as it is.
+//
+// form is NULL for a sum over all ranks. Otherwise it has these numbers, the same on all ranks:
+//
+//   - a number for reports, which differs if the others do,
+//   - the Reduction,
+//   - the root: its place in its group,
+//   - the number of ranks if they are divided into groups, else 0,
+//   - in that case, for each rank, the number of its group and its place in it. The collective is
+//     then one of each group, and the order of rank is that of the places.
+//
+// All ranks call it in the same order, whatever their groups, which have the same size.
 //
 // It returns 0, or non-zero and a zero-terminated text in error. XLA calls it from its own threads,
 // but never twice at once for one program.
@@ -113,8 +128,8 @@ func Version() (major, minor int) {
 // ffiPlatform maps platforms to their names in XLA's FFI.
 var ffiPlatform = map[string]string{"cpu": "Host"}
 
-// RegisterTransport makes AllReduceSum, AllGather and ReduceScatterSum use the transport, over the
-// given number of ranks. The plugin must be loaded. The number of ranks of a process can't change.
+// RegisterTransport makes the collectives of programs use the transport, over the given number of
+// ranks. The plugin must be loaded. The number of ranks of a process can't change.
 func RegisterTransport(platform string, transport Transport, size int) error {
 	mu.Lock()
 	defer mu.Unlock()
@@ -130,8 +145,12 @@ func RegisterTransport(platform string, transport Transport, size int) error {
 		return fmt.Errorf("pjrt: a transport can't reach the memory of %q: call Join", platform)
 	}
 	C.gb_set_transport(C.gb_transport(transport), C.int(size))
-	for _, o := range ops {
-		if err := registerHandler(o.target(size), name, C.gb_collective_handler(C.int(o))); err != nil {
+	handlers := map[string]unsafe.Pointer{formTarget(size): C.gb_form_handler()}
+	for _, d := range plains {
+		handlers[d.target(size)] = C.gb_collective_handler(C.int(d.op))
+	}
+	for target, handler := range handlers {
+		if err := registerHandler(target, name, handler); err != nil {
 			return fmt.Errorf("pjrt: the XLA plugin %s can't run collectives: %w", path, err)
 		}
 	}

@@ -7,14 +7,13 @@
 #include "abi.h"
 
 // The kinds of collectives, with the numbers that all packages have for them.
-enum { GB_ALL_REDUCE = 1, GB_ALL_GATHER = 3, GB_REDUCE_SCATTER = 5 };
+enum { GB_ALL_REDUCE = 1, GB_BROADCAST = 2, GB_ALL_GATHER = 3, GB_REDUCE_SCATTER = 5, GB_ALL_TO_ALL = 6 };
 
-// gb_transport runs a collective over all ranks, with elements of `dtype` (an xla::PrimitiveType).
-// An all-reduce sums `count` elements at `out`, in place. An all-gather reads `count` elements at
-// `in`, and a reduce-scatter writes `count` at `out`. It returns 0, or non-zero and a
-// zero-terminated text of at most error_size bytes in `error`.
-typedef int (*gb_transport)(int kind, const void *in, void *out, int64_t count, int dtype, char *error,
-                            size_t error_size);
+// gb_transport runs a collective, with elements of `dtype` (an xla::PrimitiveType): see Transport
+// in plugin.go. It returns 0, or non-zero and a zero-terminated text of at most error_size bytes in
+// `error`.
+typedef int (*gb_transport)(int kind, const void *in, void *out, int64_t count, int dtype, const int64_t *form,
+                            char *error, size_t error_size);
 
 // gb_plugin_load opens the PJRT plugin at path. It returns the API table for go-xla, whose compile
 // call rewrites programs first, or 0 and a text in `error`.
@@ -23,8 +22,11 @@ uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size);
 // gb_set_transport sets what all collectives use, and the number of ranks.
 void gb_set_transport(gb_transport transport, int ranks);
 
-// gb_collective_handler returns the handler of a kind of collective.
+// gb_collective_handler returns the handler of a kind of collective: a sum, over all ranks.
 void *gb_collective_handler(int kind);
+
+// gb_form_handler returns the handler of the collectives that have a form.
+void *gb_form_handler(void);
 
 // gb_plugin_register registers the handler of a custom call with the loaded plugin under the name
 // `target`, which must stay valid.

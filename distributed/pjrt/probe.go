@@ -40,7 +40,7 @@ func compileOne(b compute.Backend) error {
 	before := replaced.Load()
 	g := graph.NewGraph(b, "gonbatch_probe")
 	defer g.Finalize()
-	sum := allReduce.place(graph.Parameter(g, "x", shapes.Make(dtypes.Float32)), graph.Identity)
+	sum := does{op: allReduce}.place(graph.Parameter(g, "x", shapes.Make(dtypes.Float32)), graph.Identity)
 	if err := g.Compile(sum); err != nil {
 		return err
 	}

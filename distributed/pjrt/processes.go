@@ -22,14 +22,14 @@ type Processes struct {
 	Rank, Size int
 	// Store is the store through which the clients find one another.
 	Store *keyvalue.Store
-	// Enter is called for each collective of a program when the program begins, with the
-	// arguments of a Transport. The function that it returns is called with the program's error
+	// Enter is called for each collective of a program when the program begins, with the arguments
+	// of a Transport. detail is the first number of its form, 0 if it has none. The function that it returns is called with the program's error
 	// when the program ends.
-	Enter func(kind, dtype, count int) (leave func(error) error)
+	Enter func(kind, dtype, count, detail int) (leave func(error) error)
 }
 
-// Join makes XLA itself connect the ranks, instead of a transport: AllReduceSum, AllGather and
-// ReduceScatterSum become XLA's own collectives. Clients that are created later with the options of
+// Join makes XLA itself connect the ranks, instead of a transport: the collectives of programs
+// become XLA's own. Clients that are created later with the options of
 // ClientOptions find those of the other ranks, and block until all exist. The plugin must be
 // loaded.
 func Join(platform string, p Processes) error {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"unsafe"
 )
@@ -34,8 +33,11 @@ func rewrite(module string, l lowering, ranks int) (string, int, error) {
 	replaced := map[string]bool{}
 	out := placeholder.ReplaceAllStringFunc(module, func(function string) string {
 		m := placeholder.FindStringSubmatch(function)
-		o, _ := opOf(m[2])
-		head, p := m[1], parameters{op: o, ranks: ranks, name: m[2], x: m[3], xType: m[4], after: m[5], afterType: m[6], resultType: m[7]}
+		d, _, ok := parse(m[2])
+		if !ok {
+			return function
+		}
+		head, p := m[1], parameters{does: d, ranks: ranks, name: m[2], x: m[3], xType: m[4], after: m[5], afterType: m[6], resultType: m[7]}
 		replaced[p.name] = true
 		return head + l.body(p)
 	})
@@ -48,8 +50,8 @@ func checkReplaced(module string, replaced map[string]bool, ranks int) error {
 	mentioned := map[string]bool{}
 	for _, name := range mention.FindAllString(module, -1) {
 		mentioned[name] = true
-		if o, _ := opOf(name); !strings.HasPrefix(name, o.target(ranks)+"_") {
-			return fmt.Errorf("the %s %s was built for another number of ranks than this job's %d", o, name, ranks)
+		if d, built, ok := parse(name); ok && built != ranks {
+			return fmt.Errorf("the %s %s was built for another number of ranks than this job's %d", d.op, name, ranks)
 		}
 	}
 	if len(replaced) != len(mentioned) {

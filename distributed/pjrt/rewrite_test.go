@@ -65,7 +65,7 @@ func TestRewriteNative(t *testing.T) {
 			t.Errorf("the program does not have %q exactly once:\n%s", want, got)
 		}
 	}
-	if all := collectivesOf([]byte(got)); !slices.Equal(all, []collective{{allReduce, 11, 2}, {allReduce, 12, 12}}) {
+	if all := collectivesOf([]byte(got)); !slices.Equal(all, []collective{{op: allReduce, dtype: 11, count: 2}, {op: allReduce, dtype: 12, count: 12}}) {
 		t.Errorf("the program's collectives: %v", all)
 	}
 }
@@ -126,12 +126,12 @@ func TestCollectivesOf(t *testing.T) {
 		parameter string
 		want      collective
 	}{
-		{"tensor<f32>", collective{allReduce, 11, 1}}, {"tensor<0xf64>", collective{allReduce, 12, 0}}, {"tensor<2x3x4xi32>", collective{allReduce, 4, 24}},
-		{"tensor<421642xi64>", collective{allReduce, 5, 421642}}, {"tensor<12xbf16>", collective{allGather, 16, 12}}, {"tensor<12xf16>", collective{allGather, 10, 12}},
-		{"tensor<12xf32>", collective{reduceScatter, 11, 6}},
+		{"tensor<f32>", collective{allReduce, 11, 1, 0}}, {"tensor<0xf64>", collective{allReduce, 12, 0, 0}}, {"tensor<2x3x4xi32>", collective{allReduce, 4, 24, 0}},
+		{"tensor<421642xi64>", collective{allReduce, 5, 421642, 0}}, {"tensor<12xbf16>", collective{allGather, 16, 12, 0}}, {"tensor<12xf16>", collective{allGather, 10, 12, 0}},
+		{"tensor<12xf32>", collective{reduceScatter, 11, 6, 0}},
 	}
 	for _, test := range tests {
-		program := "func.func private @" + test.want.op.target(2) + "_7(%x.1: " + test.parameter + ", %after: tensor<f32>) -> " + test.parameter + " {"
+		program := "func.func private @" + does{op: test.want.op}.name(2) + "_7(%x.1: " + test.parameter + ", %after: tensor<f32>) -> " + test.parameter + " {"
 		if got := collectivesOf([]byte(program)); !slices.Equal(got, []collective{test.want}) {
 			t.Errorf("%s: %v, want %v", test.parameter, got, test.want)
 		}

@@ -169,7 +169,7 @@ func TestCollectivesRefuse(t *testing.T) {
 		}{
 			{"a scalar", func(x *graph.Node) *graph.Node { return pjrt.ReduceScatterSum(graph.ReduceAllSum(x)) }, "reduce-scatter of (Float32) over 2 ranks: its first axis must be a multiple"},
 			{"an odd axis", pjrt.ReduceScatterSum, "reduce-scatter of (Float32)[3] over 2 ranks: its first axis must be a multiple"},
-			{"bytes", func(x *graph.Node) *graph.Node { return pjrt.AllGather(graph.ConvertDType(x, dtypes.Uint8)) }, "all-gather of (Uint8)[3]: only float and int"},
+			{"bytes", func(x *graph.Node) *graph.Node { return pjrt.AllReduceSum(graph.ConvertDType(x, dtypes.Uint8)) }, "all-reduce of (Uint8)[3]: only float and int"},
 			{"bools", func(x *graph.Node) *graph.Node { return pjrt.ReduceScatterSum(graph.ConvertDType(x, dtypes.Bool)) }, "reduce-scatter of (Bool)[3]: only float and int"},
 		}
 		for _, test := range tests {

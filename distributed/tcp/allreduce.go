@@ -1,76 +1,117 @@
 package tcp
 
-import "unsafe"
-
-// Number is an element that can be summed.
-type Number interface {
-	int32 | int64 | float32 | float64
-}
+import (
+	"errors"
+	"fmt"
+	"io"
+)
 
 // AllReduce replaces the values on every rank with their sum over all ranks, element by element.
 // All ranks get the same bits.
 func AllReduce[T Number](c *Comm, values []T) error {
 	return c.do("all-reduce", func() error {
-		if err := c.agree('r', len(values)*size[T]()); err != nil {
-			return err
-		}
-		if err := c.reduceScatter(len(values), size[T](), bytesOf(values), func(into, from []byte) { add[T](into, from) }); err != nil {
-			return err
-		}
-		return c.gatherChunks(len(values), size[T](), bytesOf(values))
+		return c.world.allReduce(reduceSum, reductionOf[T](reduceSum), size[T](), bytesOf(values))
 	})
 }
 
-// reduceScatter completes one chunk on each rank: the one after the rank's own number.
-func (c *Comm) reduceScatter(n, size int, data []byte, add func(into, from []byte)) error {
-	for step := range c.size - 1 {
-		send, receive := c.chunk(-step, n, size, data), c.chunk(-step-1, n, size, data)
-		got := c.buffer(len(receive))
-		if err := c.exchange(send, got); err != nil {
+// small is the size up to which an all-reduce saves latency rather than bytes.
+const small = 32 << 10
+
+// allReduce replaces the data on every member with its reduction, of elements of that size.
+func (t *team) allReduce(number int, reduce reduction, size int, data []byte) error {
+	kind := allReduceLetters[number]
+	switch {
+	case t.size() == 1:
+		return nil
+	case len(data) <= small && t.comm.direct != nil:
+		return t.doubling(kind, reduce, data)
+	}
+	if err := t.agree(kind, len(data)); err != nil {
+		return err
+	}
+	return t.ring(reduce, size, data)
+}
+
+// segment is how much of a chunk is received before it is passed on.
+const segment = 256 << 10
+
+// ring runs the ring algorithm: first each chunk goes around the ring and is reduced, then it goes
+// around again, complete. The next member gets each segment as soon as it is there.
+func (t *team) ring(reduce reduction, size int, data []byte) error {
+	n, steps := len(data)/size, 2*(t.size()-1)
+	ready := make(chan []byte, (steps+1)*(len(data)/t.size()/segment+2))
+	sent := make(chan error, 1)
+	go func() { sent <- sendAll(t.to, ready) }()
+	for part := range segments(t.chunk(0, n, size, data)) {
+		ready <- part
+	}
+	err := t.receiveSteps(steps, ready, func(step int, part []byte) error {
+		if step >= t.size()-1 {
+			return receive(t.from, part)
+		}
+		got := t.comm.buffer(len(part))
+		if err := receive(t.from, got); err != nil {
 			return err
 		}
-		add(receive, got)
+		reduce(part, got)
+		return nil
+	}, func(step int) []byte { return t.chunk(-step-1, n, size, data) })
+	close(ready)
+	if err != nil {
+		t.to.conn.Close() // The next rank may not be reading. It will fail anyway.
+	}
+	return joinSent(err, <-sent, t.to)
+}
+
+// receiveSteps receives a chunk in each step, by segments, and passes on all but the last.
+func (t *team) receiveSteps(steps int, ready chan<- []byte, one func(step int, part []byte) error, chunk func(step int) []byte) error {
+	for step := range steps {
+		for part := range segments(chunk(step)) {
+			if err := one(step, part); err != nil {
+				return err
+			}
+			if step < steps-1 {
+				ready <- part
+			}
+		}
 	}
 	return nil
 }
 
-// gatherChunks passes the complete chunks around the ring.
-func (c *Comm) gatherChunks(n, size int, data []byte) error {
-	for step := range c.size - 1 {
-		if err := c.exchange(c.chunk(1-step, n, size, data), c.chunk(-step, n, size, data)); err != nil {
-			return err
+// sendAll sends what is ready. After an error it sends nothing more.
+func sendAll(to link, ready <-chan []byte) (err error) {
+	for part := range ready {
+		if err == nil {
+			_, err = to.conn.Write(part)
 		}
+	}
+	return err
+}
+
+// segments divides data.
+func segments(data []byte) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for len(data) > 0 {
+			n := min(segment, len(data))
+			if !yield(data[:n]) {
+				return
+			}
+			data = data[n:]
+		}
+	}
+}
+
+func receive(from link, data []byte) error {
+	if _, err := io.ReadFull(from.conn, data); err != nil {
+		return fmt.Errorf("receive from rank %d: %w", from.rank, err)
 	}
 	return nil
 }
 
-// chunk divides the data into one chunk for each rank, and returns the one at an offset from this
-// rank's own.
-func (c *Comm) chunk(offset, n, size int, data []byte) []byte {
-	i := ((c.rank+offset)%c.size + c.size) % c.size
-	return data[i*n/c.size*size : (i+1)*n/c.size*size]
-}
-
-func size[T Number]() int {
-	var zero T
-	return int(unsafe.Sizeof(zero))
-}
-
-func add[T Number](into, from []byte) {
-	a, b := valuesOf[T](into), valuesOf[T](from)
-	for i := range a {
-		a[i] += b[i]
+// joinSent adds an error of sending.
+func joinSent(err, sendErr error, to link) error {
+	if sendErr != nil {
+		return errors.Join(err, fmt.Errorf("send to rank %d: %w", to.rank, sendErr))
 	}
-}
-
-// bytesOf returns the memory of the values. The byte order is the same on all ranks, because they
-// run the same program.
-func bytesOf[T Number](values []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*size[T]())
-}
-
-// valuesOf is the inverse of bytesOf. The data must be aligned, as the memory of values and scratch
-// memory from Go's allocator are.
-func valuesOf[T Number](data []byte) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/size[T]())
+	return err
 }

@@ -1,10 +1,8 @@
 package tcp
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 )
@@ -13,7 +11,9 @@ import (
 // the same order. They may be called from any goroutine, but only one at a time.
 type Comm struct {
 	rank, size int
-	from, to   net.Conn // The previous and the next rank.
+	world      *team            // All ranks.
+	teams      map[string]*team // Groups, by the places of all ranks.
+	direct     *direct          // Nil if the ring is all that connects the ranks.
 	mu         sync.Mutex
 	scratch    []byte
 	closed     bool
@@ -21,7 +21,9 @@ type Comm struct {
 }
 
 func newComm(c Config, from, to net.Conn) *Comm {
-	return &Comm{rank: c.Rank, size: c.Size, from: from, to: to}
+	comm := &Comm{rank: c.Rank, size: c.Size, teams: map[string]*team{}}
+	comm.world = worldTeam(comm, from, to)
+	return comm
 }
 
 // Rank returns this process's number, from 0 to Size()-1.
@@ -59,24 +61,11 @@ func (c *Comm) run(f func() error) error {
 }
 
 // hangUp closes the connections.
-func (c *Comm) hangUp() error { return errors.Join(c.to.Close(), c.from.Close()) }
-
-// exchange sends to the next rank while it receives from the previous one.
-func (c *Comm) exchange(send, receive []byte) error {
-	sent := make(chan error, 1)
-	go func() {
-		_, err := c.to.Write(send)
-		sent <- err
-	}()
-	_, err := io.ReadFull(c.from, receive)
-	if err != nil {
-		err = fmt.Errorf("receive from rank %d: %w", c.neighbour(-1), err)
-		c.to.Close() // The next rank may not be reading. It will fail anyway.
+func (c *Comm) hangUp() error {
+	if c.direct != nil {
+		c.direct.close()
 	}
-	if sendErr := <-sent; sendErr != nil {
-		err = errors.Join(err, fmt.Errorf("send to rank %d: %w", c.neighbour(1), sendErr))
-	}
-	return err
+	return errors.Join(c.world.to.conn.Close(), c.world.from.conn.Close())
 }
 
 func (c *Comm) neighbour(step int) int { return (c.rank + step + c.size) % c.size }
@@ -89,19 +78,17 @@ func (c *Comm) buffer(n int) []byte {
 	return c.scratch[:n]
 }
 
-// agree compares the kind and length of a collective with the previous rank's, so that ranks that
-// disagree fail instead of mixing up bytes.
-func (c *Comm) agree(kind byte, length int) error {
-	mine := binary.LittleEndian.AppendUint64([]byte{kind}, uint64(length))
-	theirs := make([]byte, len(mine))
-	if err := c.exchange(mine, theirs); err != nil {
+// connect makes the direct connections to ranks that this one has none to. It is collective over
+// all ranks: each names those that it needs.
+func (c *Comm) connect(ranks []int) error {
+	if c.direct == nil {
+		return errors.New("no direct connections between ranks")
+	}
+	// When a byte from every rank has arrived, all ranks are here, and nobody waits in vain.
+	if err := c.world.gather([]byte{1}, make([]byte, c.size)); err != nil {
 		return err
 	}
-	if string(mine) != string(theirs) {
-		return fmt.Errorf("rank %d calls collective %q of %d bytes here: all ranks must call the same one, in the same order", c.neighbour(-1),
-			theirs[0], binary.LittleEndian.Uint64(theirs[1:]))
-	}
-	return nil
+	return c.direct.connect(ranks)
 }
 
 // Broadcast replaces the data on every rank with the root's. All ranks must pass the same length.
@@ -109,22 +96,7 @@ func (c *Comm) Broadcast(data []byte, root int) error {
 	if root < 0 || root >= c.size {
 		return fmt.Errorf("tcp: rank %d of %d: broadcast: the root %d is not a rank", c.rank, c.size, root)
 	}
-	return c.do("broadcast", func() error {
-		if err := c.agree('b', len(data)); err != nil {
-			return err
-		}
-		if c.rank != root {
-			if _, err := io.ReadFull(c.from, data); err != nil {
-				return fmt.Errorf("receive from rank %d: %w", c.neighbour(-1), err)
-			}
-		}
-		if c.neighbour(1) != root {
-			if _, err := c.to.Write(data); err != nil {
-				return fmt.Errorf("send to rank %d: %w", c.neighbour(1), err)
-			}
-		}
-		return nil
-	})
+	return c.do("broadcast", func() error { return c.world.broadcast(data, root) })
 }
 
 // AllGather returns the data of every rank, in order of rank. All ranks must pass the same length.
@@ -142,22 +114,7 @@ func (c *Comm) AllGather(data []byte) ([][]byte, error) {
 
 // gather puts the data of all ranks into `into`, in order of rank.
 func (c *Comm) gather(data, into []byte) error {
-	return c.do("all-gather", func() error {
-		if err := c.agree('g', len(data)); err != nil {
-			return err
-		}
-		part := func(step int) []byte {
-			i := c.neighbour(step)
-			return into[i*len(data) : (i+1)*len(data)]
-		}
-		copy(part(0), data)
-		for step := range c.size - 1 {
-			if err := c.exchange(part(-step), part(-step-1)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return c.do("all-gather", func() error { return c.world.gather(data, into) })
 }
 
 // Barrier returns when all ranks have called it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -150,11 +151,26 @@ func (h *host) answer(rank int) reply {
 	if h.refused != "" {
 		return reply{Refused: h.refused}
 	}
-	next := *h.members[(rank+1)%h.config.Size]
-	if asker := h.members[rank].conn; next.conn == nil && asker != nil {
-		next.prefer(asker.LocalAddr()) // Use the address at which the asking rank reached rank 0.
+	r := reply{Key: h.key, All: make([][]string, h.config.Size)}
+	for other := range r.All {
+		m := h.reached(other, rank)
+		r.All[other] = m.directly()
+		if other == (rank+1)%h.config.Size {
+			r.Next = m.Addresses
+		}
 	}
-	return reply{Next: next.Addresses, Key: h.key}
+	return r
+}
+
+// reached returns a member with its addresses for another rank, which reaches rank 0 at the address
+// at which it has registered. The lock is held.
+func (h *host) reached(rank, by int) member {
+	m := *h.members[rank]
+	if asker := h.members[by].conn; m.conn == nil && asker != nil {
+		m.Addresses = slices.Clone(m.Addresses)
+		m.prefer(asker.LocalAddr())
+	}
+	return m.member
 }
 
 // missing lists the ranks that have not registered.

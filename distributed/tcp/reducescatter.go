@@ -10,31 +10,27 @@ func ReduceScatter[T Number](c *Comm, in, out []T) error {
 		return fmt.Errorf("tcp: rank %d of %d: reduce-scatter of %d elements into %d: each rank must get as many", c.rank, c.size, len(in), len(out))
 	}
 	return c.do("reduce-scatter", func() error {
-		if err := c.agree('s', len(bytesOf(out))); err != nil {
-			return err
-		}
-		return c.scatter(bytesOf(in), bytesOf(out), func(into, from []byte) { add[T](into, from) })
+		return c.world.scatter(reduceSum, reductionOf[T](reduceSum), bytesOf(in), bytesOf(out))
 	})
 }
 
-// scatter passes the sum of each rank's part around the ring. It begins at the next rank, and ends,
-// complete, at the rank that it is for.
-func (c *Comm) scatter(in, out []byte, add func(into, from []byte)) error {
-	part := func(step int) []byte {
-		i := c.neighbour(step)
-		return in[i*len(out) : (i+1)*len(out)]
+// scatter passes the reduction of each member's part around the ring. It begins at the next member,
+// and ends, complete, at the one that it is for.
+func (t *team) scatter(number int, reduce reduction, in, out []byte) error {
+	if err := t.agree(scatterLetters[number], len(out)); err != nil {
+		return err
 	}
-	if c.size == 1 {
+	if t.size() == 1 {
 		copy(out, in)
 		return nil
 	}
-	send, buffer := part(-1), c.buffer(2*len(out))
-	for step := range c.size - 1 {
+	send, buffer := t.part(-1, in), t.comm.buffer(2*len(out))
+	for step := range t.size() - 1 {
 		got := buffer[step%2*len(out) : (step%2+1)*len(out)]
-		if err := c.exchange(send, got); err != nil {
+		if err := t.pass(send, got); err != nil {
 			return err
 		}
-		add(got, part(-step-2))
+		reduce(got, t.part(-step-2, in))
 		send = got
 	}
 	copy(out, send)

@@ -53,7 +53,22 @@ func join(ctx context.Context, c Config) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	me := member{Rank: c.Rank, Size: c.Size, Port: neighbours.Port(), Addresses: addresses}
+	others, err := network.Listen(ctx, c.Local, "0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the other ranks: %w", err)
+	}
+	me := member{Rank: c.Rank, Size: c.Size, Port: neighbours.Port(), DirectPort: others.Port(), Addresses: addresses}
+	comm, err := meet(ctx, c, neighbours, me, others)
+	if err != nil {
+		others.Close()
+	}
+	return comm, err
+}
+
+// meet registers this rank and connects it to its neighbours. `others` is where ranks that aren't
+// its neighbours may connect later.
+func meet(ctx context.Context, c Config, neighbours *network.Listener, me member, others *network.Listener) (*Comm, error) {
+	var err error
 	var r reply
 	if c.Rank == 0 {
 		r, err = gather(ctx, c, me)
@@ -63,13 +78,19 @@ func join(ctx context.Context, c Config) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connect(ctx, c, neighbours, r)
+	comm, err := connect(ctx, c, neighbours, r)
+	if err == nil {
+		comm.direct = newDirect(c, others, r)
+	}
+	return comm, err
 }
 
 // member is a rank's message to rank 0: how its neighbour can reach it.
 type member struct {
 	Rank, Size int
 	Port       string
+	// DirectPort is where ranks that aren't neighbours reach it, at the same hosts.
+	DirectPort string
 	// Addresses are all of the rank's addresses, the best first.
 	Addresses []string
 }
@@ -82,9 +103,22 @@ func (m *member) prefer(host net.Addr) {
 	}
 }
 
-// reply is rank 0's answer: where the next rank listens, or why the rank is refused.
+// directly returns the addresses for ranks that aren't neighbours.
+func (m *member) directly() []string {
+	all := make([]string, 0, len(m.Addresses))
+	for _, address := range m.Addresses {
+		if host, _, err := net.SplitHostPort(address); err == nil {
+			all = append(all, net.JoinHostPort(host, m.DirectPort))
+		}
+	}
+	return all
+}
+
+// reply is rank 0's answer: where the other ranks listen, or why the rank is refused.
 type reply struct {
 	Next []string
+	// All has the addresses for ranks that aren't neighbours, by rank.
+	All [][]string
 	// Key is the key of the ring.
 	Key     network.Key
 	Refused string

@@ -3,7 +3,7 @@ package tcp
 // #include <stddef.h>
 // #include <stdint.h>
 //
-// extern int gonbatchTCPTransport(int kind, void *in, void *out, int64_t count, int dtype, char *error, size_t error_size);
+// extern int gonbatchTCPTransport(int kind, void *in, void *out, int64_t count, int dtype, int64_t *form, char *error, size_t error_size);
 import "C"
 
 import (
@@ -25,25 +25,33 @@ func (c *Comm) Transport() unsafe.Pointer {
 // The collectives of a transport.
 const (
 	kindAllReduce     = 1
+	kindBroadcast     = 2
 	kindAllGather     = 3
 	kindReduceScatter = 5
+	kindAllToAll      = 6
 )
+
+// names are those of the collectives, for errors.
+var names = map[int]string{kindAllReduce: "all-reduce", kindBroadcast: "broadcast", kindAllGather: "all-gather", kindReduceScatter: "reduce-scatter", kindAllToAll: "all-to-all"}
 
 // The element types of a transport, with XLA's numbers.
 const (
 	typeInt32    = 4
 	typeInt64    = 5
+	typeUint8    = 6
 	typeFloat16  = 10
 	typeFloat32  = 11
 	typeFloat64  = 12
 	typeBFloat16 = 16
 )
 
-var sizes = map[int]int{typeInt32: 4, typeInt64: 8, typeFloat16: 2, typeFloat32: 4, typeFloat64: 8, typeBFloat16: 2}
+var sizes = map[int]int{typeInt32: 4, typeInt64: 8, typeUint8: 1, typeFloat16: 2, typeFloat32: 4, typeFloat64: 8, typeBFloat16: 2}
 
 //export gonbatchTCPTransport
-func gonbatchTCPTransport(kind C.int, in, out unsafe.Pointer, count C.int64_t, dtype C.int, text *C.char, textSize C.size_t) C.int {
-	err := collect(inPrograms.Load(), int(kind), in, out, int(count), int(dtype))
+func gonbatchTCPTransport(kind C.int, in, out unsafe.Pointer, count C.int64_t, dtype C.int, form *C.int64_t, text *C.char, textSize C.size_t) C.int {
+	call := call{kind: int(kind), in: in, out: out, bytes: int(count) * sizes[int(dtype)], dtype: int(dtype)}
+	call.read((*int64)(unsafe.Pointer(form)))
+	err := call.run(inPrograms.Load())
 	if err == nil {
 		return 0
 	}
@@ -52,32 +60,92 @@ func gonbatchTCPTransport(kind C.int, in, out unsafe.Pointer, count C.int64_t, d
 	return 1
 }
 
-// collect runs a collective on the memory of a program.
-func collect(c *Comm, kind int, in, out unsafe.Pointer, count, dtype int) error {
-	if kind == kindAllGather && sizes[dtype] > 0 {
-		bytes := count * sizes[dtype]
-		return c.gather(unsafe.Slice((*byte)(in), bytes), unsafe.Slice((*byte)(out), bytes*c.size))
-	}
-	switch dtype {
-	case typeInt32:
-		return reduceMemory[int32](c, kind, in, out, count)
-	case typeInt64:
-		return reduceMemory[int64](c, kind, in, out, count)
-	case typeFloat32:
-		return reduceMemory[float32](c, kind, in, out, count)
-	case typeFloat64:
-		return reduceMemory[float64](c, kind, in, out, count)
-	}
-	return fmt.Errorf("tcp: rank %d of %d: unsupported element type %d", c.rank, c.size, dtype)
+// call is a collective on the memory of a program: see Transport in package pjrt.
+type call struct {
+	kind            int
+	in, out         unsafe.Pointer
+	bytes           int // Of count elements.
+	dtype           int
+	reduction, root int
+	places          []int64 // Nil for all ranks.
 }
 
-func reduceMemory[T Number](c *Comm, kind int, in, out unsafe.Pointer, count int) error {
-	result := unsafe.Slice((*T)(out), count)
-	switch kind {
-	case kindAllReduce:
-		return AllReduce(c, result)
-	case kindReduceScatter:
-		return ReduceScatter(c, unsafe.Slice((*T)(in), count*c.size), result)
+// read reads the form, which may be nil.
+func (l *call) read(form *int64) {
+	if form == nil {
+		return
 	}
-	return fmt.Errorf("tcp: rank %d of %d: unsupported collective %d", c.rank, c.size, kind)
+	numbers := unsafe.Slice(form, 4)
+	l.reduction, l.root = int(numbers[1]), int(numbers[2])
+	if ranks := int(numbers[3]); ranks > 0 {
+		l.places = unsafe.Slice(form, 4+2*ranks)[4:]
+	}
+}
+
+func (l *call) run(c *Comm) error {
+	if sizes[l.dtype] == 0 {
+		return fmt.Errorf("tcp: rank %d of %d: unsupported element type %d", c.rank, c.size, l.dtype)
+	}
+	name, ok := names[l.kind]
+	if !ok {
+		return fmt.Errorf("tcp: rank %d of %d: unsupported collective %d", c.rank, c.size, l.kind)
+	}
+	return c.do(name, func() error {
+		t := c.world
+		if l.places != nil {
+			var err error
+			if t, err = c.teamOf(l.places); err != nil {
+				return err
+			}
+		}
+		return l.over(t)
+	})
+}
+
+// over runs the collective over a team.
+func (l *call) over(t *team) error {
+	whole := l.bytes * t.size()
+	if t.size() == 1 {
+		if l.in != nil {
+			copy(l.at(l.out, l.bytes), l.at(l.in, l.bytes))
+		}
+		return nil
+	}
+	switch l.kind {
+	case kindBroadcast:
+		return t.broadcast(l.at(l.out, l.bytes), l.root)
+	case kindAllGather:
+		return t.gather(l.at(l.in, l.bytes), l.at(l.out, whole))
+	case kindAllToAll:
+		return t.allToAll(l.at(l.in, whole), l.at(l.out, whole))
+	}
+	reduce := l.reduce()
+	switch {
+	case reduce == nil:
+		return fmt.Errorf("elements of type %d can't be reduced", l.dtype)
+	case l.kind == kindAllReduce:
+		return t.allReduce(l.reduction, reduce, sizes[l.dtype], l.at(l.out, l.bytes))
+	}
+	return t.scatter(l.reduction, reduce, l.at(l.in, whole), l.at(l.out, l.bytes))
+}
+
+// reduce returns the reduction, or nil if the elements have none.
+func (l *call) reduce() reduction {
+	switch l.dtype {
+	case typeInt32:
+		return reductionOf[int32](l.reduction)
+	case typeInt64:
+		return reductionOf[int64](l.reduction)
+	case typeFloat32:
+		return reductionOf[float32](l.reduction)
+	case typeFloat64:
+		return reductionOf[float64](l.reduction)
+	case typeUint8:
+		return reductionOf[uint8](l.reduction)
+	}
+	return nil
+}
+
+func (l *call) at(memory unsafe.Pointer, bytes int) []byte {
+	return unsafe.Slice((*byte)(memory), bytes)
 }

@@ -15,7 +15,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // rank returns a peer that was heard from just now, with a change.
 func rank(n int, change func(*peer)) *peer {
-	p := &peer{rank: n, host: "n1", heard: noon, state: State{Step: 40, Entered: 17, Left: 17, Current: Collective{17, AllReduce, Float32, 1000}}}
+	p := &peer{rank: n, host: "n1", heard: noon, state: State{Step: 40, Entered: 17, Left: 17, Current: Collective{17, AllReduce, Float32, 1000, 0}}}
 	change(p)
 	return p
 }
@@ -26,7 +26,7 @@ func fine(*peer) {}
 func in(d time.Duration) func(*peer) {
 	return func(p *peer) {
 		p.state.Entered, p.state.Since = 18, d
-		p.state.Current = Collective{18, AllReduce, Float32, 1000}
+		p.state.Current = Collective{18, AllReduce, Float32, 1000, 0}
 	}
 }
 
@@ -149,8 +149,8 @@ func TestNeverStuck(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	one, two := Collective{1, AllReduce, Float32, 5}, Collective{2, Barrier, Bytes, 0}
-	larger, cast := Collective{1, AllReduce, Float32, 6}, Collective{2, Broadcast, Bytes, 3}
+	one, two := Collective{1, AllReduce, Float32, 5, 0}, Collective{2, Barrier, Bytes, 0, 0}
+	larger, cast := Collective{1, AllReduce, Float32, 6, 0}, Collective{2, Broadcast, Bytes, 3, 0}
 	tests := []struct {
 		name  string
 		ranks [][]Collective
@@ -161,7 +161,7 @@ func TestCompare(t *testing.T) {
 		{"behind", [][]Collective{{one, two}, {one}}, 0, ""},
 		{"ahead", [][]Collective{{one}, {one, two}}, 0, ""},
 		{"another size", [][]Collective{{one}, {larger}}, 1, "rank 1 (n1) calls all-reduce 1 (6 float32) where rank 0 (n0) calls all-reduce 1 (5 float32)"},
-		{"another type", [][]Collective{{one}, {{1, AllReduce, Int32, 5}}}, 1, "all-reduce 1 (5 int32)"},
+		{"another type", [][]Collective{{one}, {{1, AllReduce, Int32, 5, 0}}}, 1, "all-reduce 1 (5 int32)"},
 		{"another kind", [][]Collective{{one, two}, {one, cast}}, 1, "broadcast 2 (3 bytes) where rank 0 (n0) calls barrier 2"},
 		{"one against two", [][]Collective{{larger}, {one}, {one}}, 0, "rank 0 (n0) calls all-reduce 1 (6 float32) where rank 1 (n1) calls all-reduce 1 (5 float32)"},
 		{"one in the middle", [][]Collective{{one}, {larger}, {one}}, 1, "rank 1 (n1) calls all-reduce 1 (6 float32)"},
@@ -193,7 +193,7 @@ func TestCompare(t *testing.T) {
 func TestCompareForgets(t *testing.T) {
 	c := newComparison()
 	for n := range uint64(10 * compared) {
-		c.add(&peer{state: State{Recent: []Collective{{n + 1, Barrier, Bytes, 0}}}})
+		c.add(&peer{state: State{Recent: []Collective{{n + 1, Barrier, Bytes, 0, 0}}}})
 	}
 	if len(c.seen) > 2*compared+1 {
 		t.Errorf("%d collectives are remembered", len(c.seen))
@@ -218,7 +218,7 @@ func TestRecord(t *testing.T) {
 	if s.Entered != 302 || s.Left != 301 || !s.waiting() || s.Since <= 0 || s.Since > time.Minute {
 		t.Errorf("state: %+v", s)
 	}
-	want := []Collective{{300, AllReduce, Float64, 299}, {301, Barrier, Bytes, 0}, {302, Broadcast, Bytes, 7}}
+	want := []Collective{{300, AllReduce, Float64, 299, 0}, {301, Barrier, Bytes, 0, 0}, {302, Broadcast, Bytes, 7, 0}}
 	if len(s.Recent) != 3 || s.Recent[0] != want[0] || s.Recent[1] != want[1] || s.Recent[2] != want[2] || s.Current != want[2] {
 		t.Errorf("recent: %v, current: %v; want %v", s.Recent, s.Current, want)
 	}

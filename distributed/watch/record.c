@@ -32,10 +32,10 @@ gb_record *gb_record_new(void) {
 
 void gb_record_free(gb_record *r) { free(r); }
 
-void gb_record_enter(gb_record *r, int kind, int type, int64_t count) {
+void gb_record_enter(gb_record *r, int kind, int type, int64_t count, int64_t detail) {
   pthread_mutex_lock(&r->lock);
   r->entered++;
-  r->kept[r->entered % KEPT] = (gb_collective){.number = r->entered, .kind = kind, .type = type, .count = count};
+  r->kept[r->entered % KEPT] = (gb_collective){.number = r->entered, .kind = kind, .type = type, .count = count, .detail = detail};
   r->changed = now();
   pthread_mutex_unlock(&r->lock);
 }
@@ -72,9 +72,10 @@ static struct {
   gb_watch_transport inner;
 } wrapped;
 
-static int transport(int kind, const void *in, void *out, int64_t count, int dtype, char *error, size_t error_size) {
-  gb_record_enter(wrapped.record, kind, dtype, count);
-  int result = wrapped.inner(kind, in, out, count, dtype, error, error_size);
+static int transport(int kind, const void *in, void *out, int64_t count, int dtype, const int64_t *form, char *error,
+                     size_t error_size) {
+  gb_record_enter(wrapped.record, kind, dtype, count, form == NULL ? 0 : form[0]);
+  int result = wrapped.inner(kind, in, out, count, dtype, form, error, error_size);
   // The reason for a failure may be the end of another rank. If the watch finds that out, this call
   // does not return.
   if (result != 0) gonbatchWatchFailed(error);

@@ -16,8 +16,9 @@ type record struct{ c *C.gb_record }
 
 func newRecord() record { return record{C.gb_record_new()} }
 
-func (r record) enter(kind Kind, dtype int, count int) {
-	C.gb_record_enter(r.c, C.int(kind), C.int(dtype), C.int64_t(count))
+// enter records a collective, whose number the record itself counts.
+func (r record) enter(c Collective) {
+	C.gb_record_enter(r.c, C.int(c.Kind), C.int(c.Type), C.int64_t(c.Count), C.int64_t(c.Detail))
 }
 
 func (r record) leave() { C.gb_record_leave(r.c) }
@@ -40,7 +41,7 @@ func (r record) recent(after uint64) []Collective {
 	n := int(C.gb_record_recent(r.c, C.uint64_t(after), &c[0], maxRecent))
 	list := make([]Collective, n)
 	for i := range list {
-		list[i] = Collective{Number: uint64(c[i].number), Kind: Kind(c[i].kind), Type: int(c[i]._type), Count: int64(c[i].count)}
+		list[i] = Collective{Number: uint64(c[i].number), Kind: Kind(c[i].kind), Type: int(c[i]._type), Count: int64(c[i].count), Detail: int64(c[i].detail)}
 	}
 	return list
 }

@@ -15,6 +15,7 @@ const (
 	AllGather
 	Barrier
 	ReduceScatter
+	AllToAll
 )
 
 func (k Kind) String() string {
@@ -29,6 +30,8 @@ func (k Kind) String() string {
 		return "barrier"
 	case ReduceScatter:
 		return "reduce-scatter"
+	case AllToAll:
+		return "all-to-all"
 	}
 	return "collective"
 }
@@ -53,9 +56,14 @@ type Collective struct {
 	Kind   Kind
 	Type   int
 	Count  int64
+	// Detail tells the other things on which ranks must agree. Its lowest 2 bits are the reduction
+	// (0 sum, 1 minimum, 2 maximum). The next 29 are the root of a broadcast: its place in its
+	// group. The others are 0 if the ranks aren't divided into groups, else a checksum of these.
+	Detail int64
 }
 
-// String returns a description for people, such as "all-reduce 17 (421642 float32)".
+// String returns a description for people, such as "all-reduce 17 (421642 float32)" or "all-reduce
+// 18 (maximum of 1 int32, in groups #3f2a1b0c)".
 func (c Collective) String() string {
 	if c.Kind == Barrier {
 		return fmt.Sprintf("%s %d", c.Kind, c.Number)
@@ -64,7 +72,15 @@ func (c Collective) String() string {
 	if !ok {
 		name = fmt.Sprintf("elements of type %d", c.Type)
 	}
-	return fmt.Sprintf("%s %d (%d %s)", c.Kind, c.Number, c.Count, name)
+	reduction := []string{"", "minimum of ", "maximum of ", ""}[c.Detail&3]
+	from, groups := "", ""
+	if root := c.Detail >> 2 & (1<<29 - 1); root != 0 {
+		from = fmt.Sprintf(" from %d", root)
+	}
+	if sum := c.Detail >> 31; sum != 0 {
+		groups = fmt.Sprintf(", in groups #%08x", sum)
+	}
+	return fmt.Sprintf("%s %d (%s%d %s%s%s)", c.Kind, c.Number, reduction, c.Count, name, from, groups)
 }
 
 // State is what a rank is doing.

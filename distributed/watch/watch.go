@@ -176,7 +176,12 @@ func (w *Watch) listen(ctx context.Context, local bool) place {
 // collective's error when it ends; it returns that error. If the collective failed because another
 // rank did, it doesn't return.
 func (w *Watch) Enter(kind Kind, dtype, count int) (leave func(error) error) {
-	w.record.enter(kind, dtype, count)
+	return w.EnterCollective(Collective{Kind: kind, Type: dtype, Count: int64(count)})
+}
+
+// EnterCollective is like Enter, for any collective. The watch numbers it.
+func (w *Watch) EnterCollective(c Collective) (leave func(error) error) {
+	w.record.enter(c)
 	return func(err error) error {
 		if err != nil {
 			w.hold(err)

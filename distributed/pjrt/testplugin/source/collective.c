@@ -114,21 +114,16 @@ static PJRT_Error *join(clique *c, const char *key) {
   return NULL;
 }
 
-#define ADD(type)                                                               \
-  do {                                                                          \
-    type *a = into;                                                             \
-    const type *b = from;                                                       \
-    for (int64_t i = 0; i < count; i++) a[i] += b[i];                           \
-  } while (0)
-
-static void add(void *into, const void *from, int64_t count, int dtype) {
-  switch (dtype) {
-    case GB_FFI_F32: ADD(float); break;
-    case GB_FFI_F64: ADD(double); break;
-    case GB_FFI_S32: ADD(int32_t); break;
-    case GB_FFI_S64: ADD(int64_t); break;
-  }
-}
+// call is a collective: what this process gives and gets, and what it does.
+typedef struct {
+  int kind;
+  int64_t number;  // Of the collective in its program.
+  int reduction, dtype;
+  const int64_t *groups;  // The members of a group are one after the other.
+  int members;            // Of each group.
+  void *in, *out;
+  size_t in_size, out_size;
+} call;
 
 static size_t size_of(int dtype) {
   switch (dtype) {
@@ -136,102 +131,110 @@ static size_t size_of(int dtype) {
     case GB_FFI_S64: return 8;
     case GB_FFI_F16:
     case GB_FFI_BF16: return 2;
+    case GB_FFI_U8: return 1;
   }
   return 4;
 }
 
-// exchange sends what this process gives to process 0, and receives its result from there.
-static void exchange(clique *c, void *in, size_t in_size, void *out, size_t out_size) {
-  transfer(c->sockets[0], in, in_size, send_some);
-  transfer(c->sockets[0], out, out_size, receive_some);
+#define COMBINE(type)                                                                       \
+  do {                                                                                      \
+    type *a = into;                                                                         \
+    const type *b = from;                                                                   \
+    for (size_t i = 0; i < size / sizeof *a; i++) {                                         \
+      if (reduction == SUM) a[i] += b[i];                                                   \
+      if ((reduction == MIN && b[i] < a[i]) || (reduction == MAX && b[i] > a[i])) a[i] = b[i]; \
+    }                                                                                       \
+  } while (0)
+
+static void combine(void *into, const void *from, size_t size, int dtype, int reduction) {
+  switch (dtype) {
+    case GB_FFI_F32: COMBINE(float); break;
+    case GB_FFI_F64: COMBINE(double); break;
+    case GB_FFI_S32: COMBINE(int32_t); break;
+    case GB_FFI_S64: COMBINE(int64_t); break;
+    case GB_FFI_U8: COMBINE(uint8_t); break;
+  }
 }
 
-static void gather(clique *c, void *in, void *out, size_t size) {
-  if (me.rank != 0) {
-    exchange(c, in, size, out, size * me.size);
-    return;
+// result computes what the process at a place of a group gets from what all processes give.
+static void result(const call *c, char *const *given, const int64_t *group, int place, char *out) {
+  size_t part = c->in_size / c->members, at = c->kind == REDUCE_SCATTER ? place * part : 0;
+  for (int i = 0; i < c->members; i++) {
+    const char *theirs = given[group[i]];
+    switch (c->kind) {
+      case ALL_GATHER: memcpy(out + i * c->in_size, theirs, c->in_size); break;
+      case ALL_TO_ALL: memcpy(out + i * part, theirs + place * part, part); break;
+      case BROADCAST:
+        if (i == 0) memcpy(out, theirs, c->out_size);
+        break;
+      default:
+        if (i == 0) memcpy(out, theirs + at, c->out_size);
+        else combine(out, theirs + at, c->out_size, c->dtype, c->reduction);
+    }
   }
-  memcpy(out, in, size);
-  for (int rank = 1; rank < me.size; rank++) transfer(c->sockets[rank], (char *)out + size * rank, size, receive_some);
-  for (int rank = 1; rank < me.size; rank++) transfer(c->sockets[rank], out, size * me.size, send_some);
 }
 
-static void scatter(clique *c, void *in, void *out, int64_t count, int dtype) {
-  size_t size = (size_t)count * size_of(dtype), whole = size * me.size;
-  if (me.rank != 0) {
-    exchange(c, in, whole, out, size);
-    return;
+// serve is process 0's part: it receives what the others give, and sends them what they get.
+static void serve(const clique *c, const call *l) {
+  char **given = calloc(me.size, sizeof *given), *out = malloc(l->out_size);
+  for (int rank = 0; rank < me.size; rank++) {
+    given[rank] = malloc(l->in_size);
+    if (rank == 0) memcpy(given[rank], l->in, l->in_size);
+    else transfer(c->sockets[rank], given[rank], l->in_size, receive_some);
   }
-  char *sum = malloc(whole), *theirs = malloc(whole);
-  memcpy(sum, in, whole);
-  for (int rank = 1; rank < me.size; rank++) {
-    transfer(c->sockets[rank], theirs, whole, receive_some);
-    add(sum, theirs, count * me.size, dtype);
+  for (int i = 0; i < me.size; i++) {
+    int rank = (int)l->groups[i], place = i % l->members;
+    result(l, given, l->groups + i - place, place, rank == 0 ? l->out : out);
+    if (rank != 0) transfer(c->sockets[rank], out, l->out_size, send_some);
   }
-  memcpy(out, sum, size);
-  for (int rank = 1; rank < me.size; rank++) transfer(c->sockets[rank], sum + size * rank, size, send_some);
-  free(theirs);
-  free(sum);
+  for (int rank = 0; rank < me.size; rank++) free(given[rank]);
+  free(given);
+  free(out);
 }
 
-static void reduce(clique *c, void *data, int64_t count, int dtype) {
-  size_t size = (size_t)count * size_of(dtype);
-  if (me.rank != 0) {
-    exchange(c, data, size, data, size);
-    return;
-  }
-  void *theirs = malloc(size);
-  for (int rank = 1; rank < me.size; rank++) {
-    transfer(c->sockets[rank], theirs, size, receive_some);
-    add(data, theirs, count, dtype);
-  }
-  free(theirs);
-  for (int rank = 1; rank < me.size; rank++) transfer(c->sockets[rank], data, size, send_some);
-}
-
-enum { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER };
-
-// collect runs a collective: in an all-gather and a reduce-scatter, `count` is that of one process.
-static PJRT_Error *collect(int kind, int64_t number, void *in, void *out, int64_t count, int dtype) {
+static PJRT_Error *collect(const call *l) {
   pthread_once(&once, make_locks);
-  clique *c = &cliques[number];
+  clique *c = &cliques[l->number];
   PJRT_Error *error = NULL;
   pthread_mutex_lock(&c->lock);
   if (c->sockets == NULL) {
     char key[64];
-    snprintf(key, sizeof key, "nccl_clique/%d", (int)number);
+    snprintf(key, sizeof key, "nccl_clique/%d", (int)l->number);
     c->sockets = calloc(me.size, sizeof *c->sockets);
     error = me.rank == 0 ? host(c, key) : join(c, key);
   }
-  if (error == NULL && kind == ALL_REDUCE) reduce(c, out, count, dtype);
-  if (error == NULL && kind == ALL_GATHER) gather(c, in, out, (size_t)count * size_of(dtype));
-  if (error == NULL && kind == REDUCE_SCATTER) scatter(c, in, out, count, dtype);
+  if (error == NULL && me.rank == 0) serve(c, l);
+  if (error == NULL && me.rank != 0) {
+    transfer(c->sockets[0], l->in, l->in_size, send_some);
+    transfer(c->sockets[0], l->out, l->out_size, receive_some);
+  }
   pthread_mutex_unlock(&c->lock);
   return error;
 }
 
-static int64_t count_of(const gb_ffi_buffer *b) {
-  int64_t count = 1;
-  for (int64_t i = 0; i < b->rank; i++) count *= b->dims[i];
-  return count;
+static size_t bytes_of(const gb_ffi_buffer *b) {
+  size_t bytes = size_of(b->dtype);
+  for (int64_t i = 0; i < b->rank; i++) bytes *= (size_t)b->dims[i];
+  return bytes;
 }
 
-// handle takes this process's value, and the number of the collective in its program.
-static gb_ffi_error *handle(gb_ffi_call_frame *frame, int kind) {
+// handle takes this process's value, and a form: the number of the collective in its program, its
+// kind, its reduction, the number of members of each group, and the groups.
+static gb_ffi_error *handle(gb_ffi_call_frame *frame) {
   if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
-  gb_ffi_buffer *x = frame->args.values[0], *number = frame->args.values[1], *y = frame->rets.values[0];
-  int64_t given = count_of(x), got = count_of(y);
-  if (kind == ALL_REDUCE || me.size == 1 || me.mocks) memcpy(y->data, x->data, (size_t)(given < got ? given : got) * size_of(x->dtype));
-  if (me.size == 1 || me.mocks) return NULL;
-  PJRT_Error *error = collect(kind, *(int64_t *)number->data, x->data, y->data, given < got ? given : got, x->dtype);
+  gb_ffi_buffer *x = frame->args.values[0], *y = frame->rets.values[0];
+  const int64_t *form = ((gb_ffi_buffer *)frame->args.values[1])->data;
+  call l = {.number = form[0], .kind = (int)form[1], .reduction = (int)form[2], .members = (int)form[3], .groups = form + 4, .dtype = x->dtype,
+            .in = x->data, .in_size = bytes_of(x), .out = y->data, .out_size = bytes_of(y)};
+  if (me.size == 1 || me.mocks) {
+    memcpy(l.out, l.in, l.in_size < l.out_size ? l.in_size : l.out_size);
+    return NULL;
+  }
+  PJRT_Error *error = collect(&l);
   if (error == NULL) return NULL;
   drop(error);
   return gb_frame_fail(frame, GB_FFI_INTERNAL, "testplugin: the key-value store failed");
 }
-
-static gb_ffi_error *all_reduce(gb_ffi_call_frame *frame) { return handle(frame, ALL_REDUCE); }
-static gb_ffi_error *all_gather(gb_ffi_call_frame *frame) { return handle(frame, ALL_GATHER); }
-static gb_ffi_error *reduce_scatter(gb_ffi_call_frame *frame) { return handle(frame, REDUCE_SCATTER); }
 
 static PJRT_Error *register_one(gb_pjrt_ffi_extension *ffi, const char *target, void *handler) {
   static const char platform[] = "Host";
@@ -244,7 +247,5 @@ PJRT_Error *register_collectives(void) {
   while (e != NULL && e->type != PJRT_Extension_Type_FFI) e = e->next;
   if (e == NULL) return failed(PJRT_Error_Code_UNIMPLEMENTED, "the CPU plugin has no FFI");
   gb_pjrt_ffi_extension *ffi = (gb_pjrt_ffi_extension *)e;
-  PJRT_Error *error = register_one(ffi, "testplugin_all_reduce", (void *)all_reduce);
-  if (error == NULL) error = register_one(ffi, "testplugin_all_gather", (void *)all_gather);
-  return error != NULL ? error : register_one(ffi, "testplugin_reduce_scatter", (void *)reduce_scatter);
+  return register_one(ffi, "testplugin_collective", (void *)handle);
 }

@@ -9,7 +9,8 @@
 #include "plugin.h"
 
 // ops are the collectives, by their kinds.
-static const char *const ops[] = {"\"stablehlo.all_reduce\"(", "\"stablehlo.all_gather\"(", "\"stablehlo.reduce_scatter\"("};
+static const char *const ops[] = {"\"stablehlo.all_reduce\"(", "\"stablehlo.all_gather\"(", "\"stablehlo.reduce_scatter\"(", "\"stablehlo.all_to_all\"(",
+                                  "\"stablehlo.collective_broadcast\"("};
 
 // next_op finds the next collective of a program, and its kind.
 static const char *next_op(const char *at, const char *end, int *kind) {
@@ -46,19 +47,40 @@ static PJRT_Error *check(const PJRT_Client_Compile_Args *args, int collectives) 
   return error != NULL ? error : check_groups(args->program->code, args->program->code_size);
 }
 
+// division is the groups of a collective, one after the other.
+typedef struct {
+  int ranks[MAX_REPLICAS];
+  int count, groups;
+} division;
+
+// read_groups reads replica_groups = dense<[[0, 1], [2, 3]]>.
+static division read_groups(const char *code) {
+  division d = {0};
+  const char *at = strstr(code, "replica_groups = dense<[[");
+  for (at = at == NULL ? "" : strchr(at, '['); *at != 0 && *at != '>'; at++) {
+    d.groups += *at == ']';
+    if (*at < '0' || *at > '9' || d.count == MAX_REPLICAS) continue;
+    char *end;
+    d.ranks[d.count++] = (int)strtol(at, &end, 10);
+    at = end - 1;
+  }
+  d.groups--;  // The list of groups ends like a group.
+  return d;
+}
+
+// check_groups refuses groups that don't have each process once.
 PJRT_Error *check_groups(const char *code, size_t size) {
-  char want[1024] = "replica_groups = dense<[[", number[32];
-  for (int rank = 0; rank < me.size; rank++) {
-    snprintf(number, sizeof number, rank == 0 ? "%d" : ", %d", rank);
-    strcat(want, number);
-  }
-  strcat(want, "]]>");
+  char *whole = strndup(code, size);
+  PJRT_Error *error = NULL;
   int kind;
-  for (const char *at = code; (at = next_op(at, code + size, &kind)) != NULL; at++) {
-    const char *groups = memmem(at, code + size - at, "replica_groups", strlen("replica_groups"));
-    if (groups == NULL || strncmp(groups, want, strlen(want)) != 0) return failed(PJRT_Error_Code_INVALID_ARGUMENT, "a collective lacks %s", want);
+  for (const char *at = whole; error == NULL && (at = next_op(at, whole + size, &kind)) != NULL; at++) {
+    division d = read_groups(at);
+    int seen[MAX_REPLICAS] = {0}, wrong = d.count != me.size || d.groups < 1 || d.count % d.groups != 0;
+    for (int i = 0; i < d.count && !wrong; i++) wrong = d.ranks[i] >= me.size || seen[d.ranks[i]]++;
+    if (wrong) error = failed(PJRT_Error_Code_INVALID_ARGUMENT, "the groups of a collective don't have each of %d processes once", me.size);
   }
-  return NULL;
+  free(whole);
+  return error;
 }
 
 typedef struct {
@@ -67,17 +89,30 @@ typedef struct {
   FILE *stream;
 } output;
 
+// reduction finds how a collective combines values.
+static int reduction(const char *at, const char *end) {
+  const char *min = memmem(at, end - at, "stablehlo.minimum", strlen("stablehlo.minimum")), *max = memmem(at, end - at, "stablehlo.maximum", strlen("stablehlo.maximum"));
+  return min != NULL ? MIN : max != NULL ? MAX : SUM;
+}
+
+// write_form writes a constant with what collective.c reads.
+static void write_form(FILE *out, const char *at, int kind, int number) {
+  division d = read_groups(at);
+  fprintf(out, "    %%testplugin_form = stablehlo.constant dense<[%d, %d, %d, %d", number, kind, reduction(at, strstr(at, "replica_groups")), d.count / (d.groups > 0 ? d.groups : 1));
+  for (int i = 0; i < d.count; i++) fprintf(out, ", %d", d.ranks[i]);
+  fprintf(out, "]> : tensor<%dxi64>\n", 4 + d.count);
+}
+
 // lower_one replaces the collective at `at` by the custom call, and returns its end.
 static const char *lower_one(FILE *out, const char *at, int kind) {
-  static const char *const targets[] = {"all_reduce", "all_gather", "reduce_scatter"};
   const char *x = at + strlen(ops[kind]);
   int x_size = (int)strcspn(x, ")");
   const char *groups = strstr(at, "replica_groups"), *type = strstr(groups, "} : (") + strlen("} : (");
   int type_size = (int)strcspn(type, ")");
   const char *result = strstr(type, ") -> ") + strlen(") -> ");
   int result_size = (int)strcspn(result, "\n");
-  fprintf(out, "stablehlo.custom_call @testplugin_%s(%.*s, %%testplugin_number) {api_version = 4 : i32, has_side_effect = true, backend_config = {}} : (%.*s, tensor<i64>) -> %.*s",
-          targets[kind], x_size, x, type_size, type, result_size, result);
+  fprintf(out, "stablehlo.custom_call @testplugin_collective(%.*s, %%testplugin_form) {api_version = 4 : i32, has_side_effect = true, backend_config = {}} : (%.*s, tensor<%dxi64>) -> %.*s",
+          x_size, x, type_size, type, 4 + read_groups(at).count, result_size, result);
   return result + result_size;
 }
 
@@ -91,7 +126,9 @@ char *lower_program(const char *code, size_t size, int *count) {
   while ((found = next_op(at, end, &kind)) != NULL) {
     const char *line = found;  // The constant goes on a line before this one.
     while (line > at && line[-1] != '\n') line--;
-    fprintf(o.stream, "%.*s    %%testplugin_number = stablehlo.constant dense<%d> : tensor<i64>\n%.*s", (int)(line - at), at, *count, (int)(found - line), line);
+    fprintf(o.stream, "%.*s", (int)(line - at), at);
+    write_form(o.stream, found, kind, *count);
+    fprintf(o.stream, "%.*s", (int)(found - line), line);
     at = lower_one(o.stream, found, kind);
     ++*count;
   }

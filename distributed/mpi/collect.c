@@ -1,0 +1,135 @@
+// The collectives. MPI counts with 32 bits, so large ones take several calls.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "request.h"
+
+enum { MAX_CHUNK = 1 << 30, FORM_ROOT = 2 };
+
+static gb_handle mpi_type(int type, size_t *size) {
+  switch (type) {
+    case GB_BYTE: *size = 1; return gb_mpi.byte;
+    case GB_INT32: *size = 4; return gb_mpi.int32;
+    case GB_INT64: *size = 8; return gb_mpi.int64;
+    case GB_FLOAT32: *size = 4; return gb_mpi.float32;
+    case GB_FLOAT64: *size = 8; return gb_mpi.float64;
+  }
+  *size = 0;
+  return 0;
+}
+
+// call is a request with what MPI calls its arguments.
+typedef struct {
+  gb_request *r;
+  gb_team team;
+  gb_handle type, operation;
+  size_t size;  // Of an element.
+} call;
+
+static int all_reduce(const call *c) {
+  gb_request *r = c->r;
+  for (int64_t done = 0; done < r->count; done += MAX_CHUNK) {
+    int64_t n = r->count - done < MAX_CHUNK ? r->count - done : MAX_CHUNK;
+    int code = gb_mpi.allreduce(gb_mpi.in_place, (char *)r->data + (size_t)done * c->size, (int)n, c->type, c->operation, c->team.comm);
+    if (code != 0) return gb_failed("MPI_Allreduce", code, r->error, r->error_size);
+  }
+  return 0;
+}
+
+static int broadcast(const call *c) {
+  gb_request *r = c->r;
+  int root = r->form == NULL ? r->root : (int)r->form[FORM_ROOT];
+  for (int64_t done = 0; done < r->count; done += MAX_CHUNK) {
+    int64_t n = r->count - done < MAX_CHUNK ? r->count - done : MAX_CHUNK;
+    int code = gb_mpi.bcast((char *)r->data + (size_t)done * c->size, (int)n, c->type, root, c->team.comm);
+    if (code != 0) return gb_failed("MPI_Bcast", code, r->error, r->error_size);
+  }
+  return 0;
+}
+
+// many calls MPI for a collective of n elements a rank.
+static int many(const call *c, const void *in, void *out, int n) {
+  gb_request *r = c->r;
+  int code;
+  switch (r->kind) {
+    case GB_MPI_ALL_GATHER:
+      code = gb_mpi.allgather(in, n, c->type, out, n, c->type, c->team.comm);
+      return code == 0 ? 0 : gb_failed("MPI_Allgather", code, r->error, r->error_size);
+    case GB_MPI_ALL_TO_ALL:
+      code = gb_mpi.alltoall(in, n, c->type, out, n, c->type, c->team.comm);
+      return code == 0 ? 0 : gb_failed("MPI_Alltoall", code, r->error, r->error_size);
+  }
+  code = gb_mpi.reduce_scatter_block(in, out, n, c->type, c->operation, c->team.comm);
+  return code == 0 ? 0 : gb_failed("MPI_Reduce_scatter_block", code, r->error, r->error_size);
+}
+
+int64_t gb_mpi_part = 1 << 27;
+
+// part is some elements of each rank's.
+typedef struct {
+  int64_t first, count;
+} part;
+
+// scattered puts a part of what this rank gets from each where it belongs. collected puts a part of
+// what each rank gets together.
+static void scattered(const call *c, part p, char *whole, const char *together) {
+  size_t size = (size_t)p.count * c->size;
+  for (int i = 0; i < c->team.size; i++)
+    memcpy(whole + ((size_t)i * (size_t)c->r->count + (size_t)p.first) * c->size, together + (size_t)i * size, size);
+}
+
+static void collected(const call *c, part p, const char *whole, char *together) {
+  size_t size = (size_t)p.count * c->size;
+  for (int i = 0; i < c->team.size; i++)
+    memcpy(together + (size_t)i * size, whole + ((size_t)i * (size_t)c->r->count + (size_t)p.first) * c->size, size);
+}
+
+// one_part runs a collective of a part of each rank's elements. in and out have room for it.
+static int one_part(const call *c, part p, char *in, char *out) {
+  gb_request *r = c->r;
+  size_t at = (size_t)p.first * c->size;
+  const void *send = (const char *)r->send + at;
+  void *receive = (char *)r->data + at;
+  if (r->kind != GB_MPI_ALL_GATHER) {
+    collected(c, p, r->send, in);
+    send = in;
+  }
+  if (r->kind != GB_MPI_REDUCE_SCATTER) receive = out;
+  int result = many(c, send, receive, (int)p.count);
+  if (result == 0 && r->kind != GB_MPI_REDUCE_SCATTER) scattered(c, p, r->data, out);
+  return result;
+}
+
+// in_parts runs an all-gather, a reduce-scatter or an all-to-all. If there are too many elements,
+// each call of MPI takes as many of each rank's, which are put together in other memory.
+static int in_parts(const call *c) {
+  gb_request *r = c->r;
+  int64_t most = gb_mpi_part / c->team.size > 0 ? gb_mpi_part / c->team.size : 1;
+  if (r->count <= most) return many(c, r->send, r->data, (int)r->count);
+  size_t room = (size_t)most * c->size * (size_t)c->team.size;
+  char *in = malloc(room), *out = malloc(room);
+  int result = in == NULL || out == NULL;
+  if (result != 0) snprintf(r->error, r->error_size, "rank %d of %d: out of memory", gb_all_ranks.place, gb_all_ranks.size);
+  for (int64_t done = 0; done < r->count && result == 0; done += most)
+    result = one_part(c, (part){done, r->count - done < most ? r->count - done : most}, in, out);
+  free(in);
+  free(out);
+  return result;
+}
+
+int gb_collect(gb_request *r) {
+  call c = {.r = r};
+  c.type = mpi_type(r->type, &c.size);
+  if (c.size == 0) {
+    snprintf(r->error, r->error_size, "rank %d of %d: unsupported element type %d", gb_all_ranks.place, gb_all_ranks.size, r->type);
+    return 1;
+  }
+  if (gb_find_team(r, &c.team) != 0 || gb_operation(r, &c.operation) != 0) return 1;
+  if (r->type == GB_BYTE && (r->kind == GB_MPI_ALL_REDUCE || r->kind == GB_MPI_REDUCE_SCATTER)) c.type = gb_mpi.uint8;
+  switch (r->kind) {
+    case GB_MPI_ALL_REDUCE: return all_reduce(&c);
+    case GB_MPI_BROADCAST: return broadcast(&c);
+  }
+  return in_parts(&c);
+}

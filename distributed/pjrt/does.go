@@ -1,0 +1,210 @@
+package pjrt
+
+import (
+	"fmt"
+	"hash/crc32"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Reduction is how an all-reduce or a reduce-scatter combines the values of the ranks. The numbers
+// are those of a transport.
+type Reduction int
+
+// The reductions. With a transport, the minimum or maximum of floats is NaN if one of them is, and
+// -0 is less than 0. XLA's own may differ.
+const (
+	Sum Reduction = iota
+	Min
+	Max
+)
+
+var reductionNames = []string{"sum", "min", "max"}
+
+func (r Reduction) String() string { return reductionNames[r] }
+
+// does is what a collective does, apart from the type and shape of its values.
+type does struct {
+	op        op
+	reduction Reduction
+	// root is the place, in its group, of the rank that a broadcast begins at.
+	root   int
+	groups Groups
+}
+
+// targetPrefix begins the names of all collectives, and of nothing else.
+const targetPrefix = "gonbatch_(?:(?:all_reduce|reduce_scatter)_(?:sum|min|max)|broadcast|all_gather|all_to_all)_over_"
+
+// nameForm matches the name of a function in a graph that is replaced by a collective.
+var nameForm = regexp.MustCompile(`^gonbatch_(all_reduce|reduce_scatter|broadcast|all_gather|all_to_all)(?:_(sum|min|max))?_over_(\d+)(?:_from(\d+))?(?:_in([\dao]+))?_\d+$`)
+
+// target returns the beginning of the name over a number of ranks. The number is part of the name,
+// so that XLA refuses a program for another number.
+func (d does) target(ranks int) string {
+	name := "gonbatch_" + opNames[d.op]
+	if d.op.reduces() {
+		name += "_" + d.reduction.String()
+	}
+	return fmt.Sprintf("%s_over_%d", name, ranks)
+}
+
+// name returns the name of a function in a graph that is replaced by the collective, without the
+// function's number.
+func (d does) name(ranks int) string {
+	name := d.target(ranks)
+	if d.op == broadcast {
+		name += fmt.Sprintf("_from%d", d.root)
+	}
+	if d.groups != nil {
+		name += "_in" + d.groups.name()
+	}
+	return name
+}
+
+// parse returns what the collective does that replaces a function of that name, and over how many
+// ranks.
+func parse(name string) (d does, ranks int, ok bool) {
+	m := nameForm.FindStringSubmatch(name)
+	if m == nil {
+		return does{}, 0, false
+	}
+	for o, text := range opNames {
+		if text == m[1] {
+			d.op = o
+		}
+	}
+	d.reduction = Reduction(max(0, slices.Index(reductionNames, m[2])))
+	ranks, err := strconv.Atoi(m[3])
+	if d.root, _ = strconv.Atoi(m[4]); m[5] != "" {
+		d.groups = parseGroups(m[5])
+	}
+	return d, ranks, err == nil
+}
+
+// plain reports whether the custom call of the collective needs no form.
+func (d does) plain() bool {
+	return d.reduction == Sum && d.groups == nil && (d.op == allReduce || d.op == allGather || d.op == reduceScatter)
+}
+
+// plains are the collectives with custom calls of their own.
+var plains = []does{{op: allReduce}, {op: allGather}, {op: reduceScatter}}
+
+// formTarget returns the name of the custom call of all other collectives, which read what to do
+// from an operand, the form. A change of the form needs another name, because compiled programs are
+// cached.
+func formTarget(ranks int) string { return fmt.Sprintf("gonbatch_collective_1_over_%d", ranks) }
+
+// form returns the numbers that tell a custom call what to do; handler.c and the transports read
+// them.
+func (d does) form() []int {
+	form := []int{int(d.op), d.detail(), int(d.reduction), d.root, d.groups.ranks()}
+	return append(form, d.groups.places()...)
+}
+
+// detail returns a number that is the same on ranks that agree about the reduction, the root and
+// the groups: see watch.Collective.
+func (d does) detail() int {
+	detail := int(d.reduction) | d.root<<2
+	if d.groups != nil {
+		detail |= int(crc32.ChecksumIEEE([]byte(d.groups.name()))) << 31
+	}
+	return detail
+}
+
+// Groups divides the ranks into groups of the same size. Each collective is then one of each group,
+// and the order of its members is that of the list. All ranks must name the same groups, with each
+// rank in one of them. Nil is one group of all ranks.
+type Groups [][]int
+
+// Check returns an error if the groups don't divide that many ranks.
+func (g Groups) Check(ranks int) error {
+	if g == nil {
+		return nil
+	}
+	seen := make([]bool, ranks)
+	for _, members := range g {
+		if len(members) == 0 || len(members) != len(g[0]) {
+			return fmt.Errorf("the groups %v: all must have the same size, because all ranks run the same program", g)
+		}
+		for _, rank := range members {
+			if rank < 0 || rank >= ranks || seen[rank] {
+				return g.wrong(ranks)
+			}
+			seen[rank] = true
+		}
+	}
+	if slices.Contains(seen, false) {
+		return g.wrong(ranks)
+	}
+	return nil
+}
+
+func (g Groups) wrong(ranks int) error {
+	return fmt.Errorf("the groups %v: each rank from 0 to %d must be in one of them, once", g, ranks-1)
+}
+
+// orAll returns the groups, even if there is only the one of all ranks.
+func (g Groups) orAll(ranks int) Groups {
+	if g != nil {
+		return g
+	}
+	all := make([]int, ranks)
+	for rank := range all {
+		all[rank] = rank
+	}
+	return Groups{all}
+}
+
+// size returns the number of ranks in a group.
+func (g Groups) size(ranks int) int {
+	if g == nil {
+		return ranks
+	}
+	return len(g[0])
+}
+
+// ranks returns the number of ranks in all groups.
+func (g Groups) ranks() (n int) {
+	for _, members := range g {
+		n += len(members)
+	}
+	return n
+}
+
+// places returns the number of its group and its place in the group for each rank, one rank after
+// the other.
+func (g Groups) places() []int {
+	places := make([]int, 2*g.ranks())
+	for number, members := range g {
+		for place, rank := range members {
+			places[2*rank], places[2*rank+1] = number, place
+		}
+	}
+	return places
+}
+
+// name writes the groups as a part of a name: [[0, 2], [1, 3]] is 0a2o1a3.
+func (g Groups) name() string {
+	all := make([]string, len(g))
+	for i, members := range g {
+		all[i] = strings.Join(texts(members), "a")
+	}
+	return strings.Join(all, "o")
+}
+
+func parseGroups(name string) (g Groups) {
+	for _, text := range strings.Split(name, "o") {
+		g = append(g, numbersIn(strings.ReplaceAll(text, "a", " ")))
+	}
+	return g
+}
+
+func texts(numbers []int) []string {
+	all := make([]string, len(numbers))
+	for i, n := range numbers {
+		all[i] = strconv.Itoa(n)
+	}
+	return all
+}

@@ -1,0 +1,108 @@
+package tcp
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"gonbatch/distributed/network"
+)
+
+// direct has the connections between ranks that need not be neighbors. They are made when a
+// collective first needs them: of two ranks, the lower one connects to the higher one.
+type direct struct {
+	config    Config
+	key       network.Key
+	addresses [][]string // By rank.
+	listener  *network.Listener
+	conns     map[int]net.Conn // By rank.
+
+	mu      sync.Mutex
+	arrived map[int]chan net.Conn // By rank: those that have connected to this one.
+}
+
+func newDirect(c Config, l *network.Listener, r reply) *direct {
+	d := &direct{config: c, key: r.Key.For("direct"), addresses: r.All, listener: l, conns: map[int]net.Conn{}, arrived: map[int]chan net.Conn{}}
+	go l.Serve(d.key, d.accept)
+	return d
+}
+
+// accept takes a connection, which begins with the other rank's number.
+func (d *direct) accept(conn net.Conn) {
+	number := make([]byte, 8)
+	conn.SetReadDeadline(time.Now().Add(memberTime))
+	if _, err := io.ReadFull(conn, number); err != nil {
+		conn.Close()
+		return
+	}
+	conn.SetReadDeadline(time.Time{})
+	select {
+	case d.from(int(binary.LittleEndian.Uint64(number))) <- conn:
+	case <-d.listener.Context().Done():
+		conn.Close()
+	}
+}
+
+// from returns the channel for a rank's connection.
+func (d *direct) from(rank int) chan net.Conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.arrived[rank] == nil {
+		d.arrived[rank] = make(chan net.Conn, 1)
+	}
+	return d.arrived[rank]
+}
+
+// connect makes the missing connections to these ranks.
+func (d *direct) connect(ranks []int) error {
+	ctx, cancel := context.WithTimeout(d.listener.Context(), d.config.Timeout)
+	defer cancel()
+	var group sync.WaitGroup
+	made, errs := make([]net.Conn, len(ranks)), make([]error, len(ranks))
+	for i, rank := range ranks {
+		if rank != d.config.Rank && d.conns[rank] == nil {
+			group.Go(func() { made[i], errs[i] = d.one(ctx, rank) })
+		}
+	}
+	group.Wait()
+	for i, rank := range ranks {
+		if made[i] != nil {
+			d.conns[rank] = made[i]
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// one makes the connection to a rank.
+func (d *direct) one(ctx context.Context, rank int) (net.Conn, error) {
+	if rank < d.config.Rank {
+		select {
+		case conn := <-d.from(rank):
+			return conn, nil
+		case <-ctx.Done():
+			return nil, fmt.Errorf("rank %d did not connect within %v: %w", rank, d.config.Timeout, ctx.Err())
+		}
+	}
+	conn, err := network.DialUntil(ctx, d.addresses[rank], d.key)
+	if err != nil {
+		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, d.addresses[rank], err)
+	}
+	if _, err := conn.Write(binary.LittleEndian.AppendUint64(nil, uint64(d.config.Rank))); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, d.addresses[rank], err)
+	}
+	return conn, nil
+}
+
+// close closes the connections and the listener.
+func (d *direct) close() {
+	d.listener.Close()
+	for _, conn := range d.conns {
+		conn.Close()
+	}
+}

@@ -1,0 +1,128 @@
+package tcp
+
+// doubling reduces small data by recursive doubling (Thakur, Rabenseifner and Gropp, Optimization of
+// collective communication operations in MPICH, 2005, https://doi.org/10.1177/1094342005051521): in
+// each round, pairs of members exchange everything that they know. So it takes as many rounds as
+// the number of members can be halved. If that number is not a power of two, each member beyond it
+// gives its data to one below first, and gets the result at the end.
+//
+// All members get the same bits: both of a pair combine the same two values in the same order.
+func (t *team) doubling(kind byte, reduce reduction, data []byte) error {
+	if err := t.linkTree(); err != nil {
+		return err
+	}
+	even, place := powerOfTwo(t.size()), t.place
+	m := message{kind: kind, data: data, theirs: t.comm.buffer(len(data))}
+	if place >= even {
+		partner := t.linkTo(place - even)
+		if err := m.send(partner); err != nil {
+			return err
+		}
+		return m.receiveInto(partner, func(theirs []byte) { copy(data, theirs) })
+	}
+	if place+even < t.size() {
+		if err := m.receiveInto(t.linkTo(place+even), func(theirs []byte) { reduce(data, theirs) }); err != nil {
+			return err
+		}
+	}
+	for distance := 1; distance < even; distance *= 2 {
+		other := place ^ distance
+		if err := m.exchange(t.linkTo(other), func(theirs []byte) { combine(reduce, data, theirs, other < place) }); err != nil {
+			return err
+		}
+	}
+	if place+even < t.size() {
+		return m.send(t.linkTo(place + even))
+	}
+	return nil
+}
+
+// combine reduces both into data, in the order of the members.
+func combine(reduce reduction, data, theirs []byte, theyAreFirst bool) {
+	if !theyAreFirst {
+		reduce(data, theirs)
+		return
+	}
+	reduce(theirs, data)
+	copy(data, theirs)
+}
+
+// powerOfTwo returns the largest one that is at most n.
+func powerOfTwo(n int) int {
+	p := 1
+	for 2*p <= n {
+		p *= 2
+	}
+	return p
+}
+
+// linkTree connects this rank to its partners.
+func (t *team) linkTree() error {
+	if t.treed || t.linked {
+		return nil
+	}
+	t.treed = true
+	even, partners := powerOfTwo(t.size()), []int(nil)
+	for distance := 1; distance < even && t.place < even; distance *= 2 {
+		partners = append(partners, t.ranks[t.place^distance])
+	}
+	if t.place >= even {
+		partners = append(partners, t.ranks[t.place-even])
+	}
+	if t.place+even < t.size() {
+		partners = append(partners, t.ranks[t.place+even])
+	}
+	return t.comm.connect(partners)
+}
+
+// message is a rank's data in a small collective, with room for another rank's header and data.
+type message struct {
+	kind         byte
+	data, theirs []byte
+}
+
+func (m message) bytes() []byte { return append(header(m.kind, len(m.data)), m.data...) }
+
+func (m message) send(to link) error {
+	_, err := to.conn.Write(m.bytes())
+	return joinSent(nil, err, to)
+}
+
+// receiveInto receives another rank's message and uses its data.
+func (m message) receiveInto(from link, use func(theirs []byte)) error {
+	got := make([]byte, headerSize)
+	if err := receive(from, got); err != nil {
+		return err
+	}
+	if err := checkHeader(header(m.kind, len(m.data)), got, from.rank); err != nil {
+		return err
+	}
+	theirs := m.theirs[:len(m.data)]
+	if err := receive(from, theirs); err != nil {
+		return err
+	}
+	use(theirs)
+	return nil
+}
+
+// atOnce is the size up to which the kernel takes a message although nobody reads it yet.
+const atOnce = 4096
+
+// exchange sends the message to a rank and uses the data of that rank's.
+func (m message) exchange(with link, use func(theirs []byte)) error {
+	sent, bytes := make(chan error, 1), m.bytes()
+	write := func() {
+		_, err := with.conn.Write(bytes)
+		sent <- err
+	}
+	if len(bytes) <= atOnce {
+		write()
+	} else {
+		go write()
+	}
+	err := m.receiveInto(with, use) // The message was copied.
+	if err != nil {
+		with.conn.Close() // The other rank may not be reading. It will fail anyway.
+	}
+	return joinSent(err, <-sent, with)
+}

@@ -1,0 +1,145 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+)
+
+// link is a connection to another rank.
+type link struct {
+	rank int
+	conn net.Conn
+}
+
+// team is the ranks that a collective is over: all of them or a group. Its members are in a ring.
+type team struct {
+	comm  *Comm
+	ranks []int
+	place int // This rank's place among them.
+	// from and to are the previous and the next member. In the team of all ranks they have
+	// connections of their own.
+	from, to link
+	// linked means that this rank has connections to all members, treed that it has those of a
+	// tree.
+	linked, treed bool
+}
+
+// worldTeam is the team of all ranks.
+func worldTeam(c *Comm, from, to net.Conn) *team {
+	t := &team{comm: c, place: c.rank, from: link{c.neighbour(-1), from}, to: link{c.neighbour(1), to}}
+	for rank := range c.size {
+		t.ranks = append(t.ranks, rank)
+	}
+	return t
+}
+
+// teamOf returns the team of this rank, where places has each rank's group and place in it. A group
+// that is used for the first time needs connections, so this is collective over all ranks.
+func (c *Comm) teamOf(places []int64) (*team, error) {
+	if len(places) != 2*c.size {
+		return nil, fmt.Errorf("groups of %d ranks", len(places)/2)
+	}
+	key := fmt.Sprint(places)
+	if t := c.teams[key]; t != nil {
+		return t, nil
+	}
+	t := &team{comm: c, place: int(places[2*c.rank+1])}
+	for rank := range c.size {
+		if places[2*rank] == places[2*c.rank] {
+			t.ranks = append(t.ranks, 0)
+		}
+	}
+	for rank := range c.size {
+		if places[2*rank] == places[2*c.rank] {
+			t.ranks[places[2*rank+1]] = rank
+		}
+	}
+	if err := t.linkAll(); err != nil {
+		return nil, err
+	}
+	t.from, t.to = t.member(-1), t.member(1)
+	c.teams[key] = t
+	return t, nil
+}
+
+// size returns the number of members.
+func (t *team) size() int { return len(t.ranks) }
+
+// at returns the place at an offset from this rank's own.
+func (t *team) at(offset int) int { return ((t.place+offset)%t.size() + t.size()) % t.size() }
+
+// member returns the direct connection to the member at an offset from this rank.
+func (t *team) member(offset int) link { return t.linkTo(t.at(offset)) }
+
+// linkTo returns the direct connection to the member at a place.
+func (t *team) linkTo(place int) link {
+	rank := t.ranks[place]
+	return link{rank, t.comm.direct.conns[rank]}
+}
+
+// linkAll connects this rank to all members.
+func (t *team) linkAll() error {
+	if t.linked {
+		return nil
+	}
+	t.linked = true
+	return t.comm.connect(t.ranks)
+}
+
+// exchange sends to a rank while it receives from another.
+func exchange(to, from link, send, receive []byte) error {
+	sent := make(chan error, 1)
+	go func() {
+		_, err := to.conn.Write(send)
+		sent <- err
+	}()
+	_, err := io.ReadFull(from.conn, receive)
+	if err != nil {
+		err = fmt.Errorf("receive from rank %d: %w", from.rank, err)
+		to.conn.Close() // The other rank may not be reading. It will fail anyway.
+	}
+	return joinSent(err, <-sent, to)
+}
+
+// pass sends to the next member while it receives from the previous one.
+func (t *team) pass(send, receive []byte) error { return exchange(t.to, t.from, send, receive) }
+
+// header begins a collective: ranks that disagree about it fail instead of mixing up bytes.
+func header(kind byte, length int) []byte {
+	return binary.LittleEndian.AppendUint64([]byte{kind}, uint64(length))
+}
+
+const headerSize = 9
+
+// checkHeader compares another rank's header with this rank's.
+func checkHeader(mine, theirs []byte, rank int) error {
+	if string(mine) == string(theirs) {
+		return nil
+	}
+	return fmt.Errorf("rank %d calls collective %q of %d bytes here: all ranks must call the same one, in the same order", rank,
+		theirs[0], binary.LittleEndian.Uint64(theirs[1:]))
+}
+
+// agree compares the kind and length of a collective with the previous member's.
+func (t *team) agree(kind byte, length int) error {
+	mine, theirs := header(kind, length), make([]byte, headerSize)
+	if err := t.pass(mine, theirs); err != nil {
+		return err
+	}
+	return checkHeader(mine, theirs, t.from.rank)
+}
+
+// chunk divides the data into one chunk for each member, and returns the one at an offset from this
+// rank's own.
+func (t *team) chunk(offset, n, size int, data []byte) []byte {
+	i := t.at(offset)
+	return data[i*n/t.size()*size : (i+1)*n/t.size()*size]
+}
+
+// part returns the part of the member at an offset from this rank, of parts of the same length.
+func (t *team) part(offset int, data []byte) []byte {
+	i, length := t.at(offset), len(data)/t.size()
+	return data[i*length : (i+1)*length]
+}
