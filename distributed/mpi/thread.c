@@ -1,8 +1,9 @@
-// The only thread that calls MPI.
+// The thread that initialises and finalizes MPI.
 //
-// XLA calls collectives from its own threads, and Go moves goroutines between threads, but many MPI
-// builds only support calls from the thread that initialised them. With one thread for all calls,
-// MPI_THREAD_FUNNELED is enough.
+// XLA calls collectives from its own threads, and Go moves goroutines between threads. If the MPI
+// library supports calls from any thread, one at a time (MPI_THREAD_SERIALIZED), they are made
+// there. Otherwise this thread makes them all, for which MPI_THREAD_FUNNELED is enough. That takes
+// longer: where a rank has one core, a call then waits for two switches between threads.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include "signals.h"
 
 enum { THREAD_FUNNELED = 1, MAX_CHUNK = 1 << 30 };
+
+int gb_mpi_level = GB_MPI_SERIALIZED;
 
 struct request {
   int kind;
@@ -28,6 +31,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct request *pending;  // MPI's thread sets it to NULL when the request is done.
 static int world_rank = -1, world_size, running;
+static int serialized;  // Whether any thread may call MPI.
 
 static struct {
   char *version, *error;
@@ -143,7 +147,7 @@ static int serve(struct request *r) {
 
 static int initialise(void) {
   gb_signals_save();
-  int provided = 0, code = gb_mpi.init_thread(NULL, NULL, THREAD_FUNNELED, &provided);
+  int provided = 0, code = gb_mpi.init_thread(NULL, NULL, gb_mpi_level, &provided);
   gb_signals_restore();
   if (code != 0) {
     snprintf(start.error, start.error_size, "MPI_Init_thread failed with code %d", code);
@@ -153,6 +157,7 @@ static int initialise(void) {
     snprintf(start.error, start.error_size, "this MPI has no thread support (MPI_THREAD_FUNNELED is needed)");
     return 1;
   }
+  serialized = gb_mpi_level >= GB_MPI_SERIALIZED && provided >= GB_MPI_SERIALIZED;
   gb_mpi.comm_set_errhandler(gb_mpi.world, gb_mpi.errors_return);
   gb_mpi.comm_rank(gb_mpi.world, &world_rank);
   gb_mpi.comm_size(gb_mpi.world, &world_size);
@@ -217,6 +222,11 @@ int gb_mpi_call(int kind, const void *send, void *data, int64_t count, int type,
     pthread_mutex_unlock(&lock);
     snprintf(error, error_size, "rank %d of %d: MPI is not running: it was finalized or never started", world_rank, world_size);
     return 1;
+  }
+  if (serialized && kind != GB_MPI_FINALIZE) {
+    r.result = serve(&r);  // The lock makes it the only call.
+    pthread_mutex_unlock(&lock);
+    return r.result;
   }
   pending = &r;
   pthread_cond_broadcast(&changed);
