@@ -29,6 +29,9 @@
 // Loading: training steps while a dataset waits, and JPEGs from a folder, next to PyTorch's
 // DataLoader.
 //
+// All-reduce: in a compiled program, over Open MPI and over our TCP, compared with MPI_Allreduce of the
+// same library in a C program, and with PyTorch's gloo.
+//
 // gonbatch computes with the oneDNN that tests/setup.sh installs, unless GONBATCH_ONEDNN names
 // another library, or is off. The headings of the results say which.
 //
