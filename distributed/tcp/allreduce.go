@@ -14,6 +14,9 @@ func AllReduce[T Number](c *Comm, values []T) error {
 		if err := c.agree('r', len(values)*size[T]()); err != nil {
 			return err
 		}
+		if c.size >= chainRanks && len(bytesOf(values)) <= maxReduced {
+			return c.reduceChain(bytesOf(values), func(into, from []byte) { add[T](into, from) })
+		}
 		if err := c.reduceScatter(len(values), size[T](), bytesOf(values), func(into, from []byte) { add[T](into, from) }); err != nil {
 			return err
 		}

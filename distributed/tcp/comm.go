@@ -61,22 +61,42 @@ func (c *Comm) run(f func() error) error {
 // hangUp closes the connections.
 func (c *Comm) hangUp() error { return errors.Join(c.to.Close(), c.from.Close()) }
 
+// atOnce is how many bytes a connection always takes without waiting for its reader, if everything
+// sent before has been read. If each rank first sends so few and then receives, they can't all wait
+// for one another: a rank waits only for one that is behind it.
+const atOnce = 4 << 10
+
 // exchange sends to the next rank while it receives from the previous one.
 func (c *Comm) exchange(send, receive []byte) error {
+	if len(send) <= atOnce {
+		if err := c.send(send); err != nil {
+			return err
+		}
+		return c.receive(receive)
+	}
 	sent := make(chan error, 1)
-	go func() {
-		_, err := c.to.Write(send)
-		sent <- err
-	}()
-	_, err := io.ReadFull(c.from, receive)
+	go func() { sent <- c.send(send) }()
+	err := c.receive(receive)
 	if err != nil {
-		err = fmt.Errorf("receive from rank %d: %w", c.neighbour(-1), err)
 		c.to.Close() // The next rank may not be reading. It will fail anyway.
 	}
-	if sendErr := <-sent; sendErr != nil {
-		err = errors.Join(err, fmt.Errorf("send to rank %d: %w", c.neighbour(1), sendErr))
+	return errors.Join(err, <-sent)
+}
+
+// receive fills the data from the previous rank.
+func (c *Comm) receive(data []byte) error {
+	if _, err := io.ReadFull(c.from, data); err != nil {
+		return fmt.Errorf("receive from rank %d: %w", c.neighbour(-1), err)
 	}
-	return err
+	return nil
+}
+
+// send sends the data to the next rank.
+func (c *Comm) send(data []byte) error {
+	if _, err := c.to.Write(data); err != nil {
+		return fmt.Errorf("send to rank %d: %w", c.neighbour(1), err)
+	}
+	return nil
 }
 
 func (c *Comm) neighbour(step int) int { return (c.rank + step + c.size) % c.size }
@@ -114,14 +134,12 @@ func (c *Comm) Broadcast(data []byte, root int) error {
 			return err
 		}
 		if c.rank != root {
-			if _, err := io.ReadFull(c.from, data); err != nil {
-				return fmt.Errorf("receive from rank %d: %w", c.neighbour(-1), err)
+			if err := c.receive(data); err != nil {
+				return err
 			}
 		}
 		if c.neighbour(1) != root {
-			if _, err := c.to.Write(data); err != nil {
-				return fmt.Errorf("send to rank %d: %w", c.neighbour(1), err)
-			}
+			return c.send(data)
 		}
 		return nil
 	})
@@ -151,6 +169,9 @@ func (c *Comm) gather(data, into []byte) error {
 			return into[i*len(data) : (i+1)*len(data)]
 		}
 		copy(part(0), data)
+		if c.size >= chainRanks && len(into) <= maxGathered {
+			return c.gatherChain(into, len(data))
+		}
 		for step := range c.size - 1 {
 			if err := c.exchange(part(-step), part(-step-1)); err != nil {
 				return err
