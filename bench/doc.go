@@ -32,6 +32,8 @@
 // All-reduce: in a compiled program, over Open MPI and over our TCP, compared with MPI_Allreduce of the
 // same library in a C program, and with PyTorch's gloo.
 //
+// Control: 1,024 light processes that meet and watch one another on this machine.
+//
 // gonbatch computes with the oneDNN that tests/setup.sh installs, unless GONBATCH_ONEDNN names
 // another library, or is off. The headings of the results say which.
 //

@@ -50,7 +50,7 @@ var measures = []struct {
 	{"step", shown(measureSteps), true}, {"trainer", shown(measureTrainers), true}, {"submit", shown(measureSubmissions), false},
 	{"checkpoint", shown(measureCheckpoints), true}, {"export", shown(measureExports), false}, {"check", shown(measureChecks), false},
 	{"kernel", shown(measureKernels), false}, {"compile", shown(measureCompilations), true}, {"loader", shown(measureLoaders), true},
-	{"allreduce", shown(measureAllReduces), false},
+	{"allreduce", shown(measureAllReduces), false}, {"control", shown(measureControl), false},
 }
 
 // shown makes a measure return its report as a table.
