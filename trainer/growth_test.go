@@ -87,7 +87,18 @@ func TestNoGrowth(t *testing.T) {
 	for _, r := range looks {
 		t.Log(r)
 	}
-	checkGrowth(t, looks[0], looks[len(looks)-1])
+	checkGrowth(t, looks[0], least(looks[len(looks)-3:]))
+}
+
+// least returns the least of what a process held at several times: a checkpoint or a picture of
+// curves that is being written takes memory for a moment.
+func least(looks []resources) resources {
+	least := looks[len(looks)-1]
+	for _, r := range looks {
+		least.Resident, least.Heap, least.Large = min(least.Resident, r.Resident), min(least.Heap, r.Heap), min(least.Large, r.Large)
+		least.Goroutines, least.Files, least.Threads = min(least.Goroutines, r.Goroutines), min(least.Files, r.Files), min(least.Threads, r.Threads)
+	}
+	return least
 }
 
 const growthEnv = "TRAINER_TEST_GROWTH_STEPS"
@@ -105,8 +116,8 @@ func checkGrowth(t *testing.T, before, after resources) {
 	if after.Large > before.Large+1<<20 {
 		t.Errorf("large blocks take %d bytes, %d before", after.Large, before.Large)
 	}
-	const few = 4 // A checkpoint or a loader may be at work.
-	if after.Goroutines > before.Goroutines+few || after.Files > before.Files+few || after.Threads > before.Threads+2*few {
+	const few = 4 // The runtime starts threads as it needs them.
+	if after.Goroutines > before.Goroutines+few || after.Files > before.Files+few || after.Threads > before.Threads+few {
 		t.Errorf("before: %s\nafter: %s", before, after)
 	}
 }
