@@ -157,8 +157,12 @@ func reduce(ctx context.Context, c contender, cores []int, turns []string) (allR
 	if err != nil {
 		return m, err
 	}
-	if err := json.Unmarshal([]byte(lastLine(text)), &m); err != nil || len(m.Micros) != len(turns) {
-		return m, fmt.Errorf("%s: its last line must have the times of %s: %v\n%s", c.name, plural.Of(len(turns), "size"), err, text)
+	err = json.Unmarshal([]byte(lastLine(text)), &m)
+	if err == nil && len(m.Micros) != len(turns) {
+		err = fmt.Errorf("it has %d", len(m.Micros))
+	}
+	if err != nil {
+		return m, fmt.Errorf("%s: its last line must have the times of %s: %w\n%s", c.name, plural.Of(len(turns), "size"), err, text)
 	}
 	return m, nil
 }

@@ -21,7 +21,8 @@ func (r scalingReport) draw(path string) error {
 	p := plot.New()
 	p.Title.Text = "Efficiency of a training step, forecast by the model"
 	p.X.Label.Text, p.Y.Label.Text = "ranks", "efficiency, %"
-	p.X.Tick.Marker, p.Y.Min, p.Y.Max = powersOfTwo(bits.Len(largestWorld)-1), 0, 105
+	p.X.Tick.Marker, p.X.Max = powersOfTwo(bits.Len(largestWorld)-1), float64(bits.Len(largestWorld))-0.5
+	p.Y.Min, p.Y.Max = 0, 105
 	p.Legend.YPosition, p.Legend.Left = 0, true
 	p.Add(plotter.NewGrid())
 	for i, f := range r.Carried {

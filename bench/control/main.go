@@ -24,9 +24,7 @@ import (
 )
 
 func main() {
-	if err := run(context.Background()); err != nil {
-		log.Fatal(err)
-	}
+	log.Fatal(run(context.Background())) // It returns only if it fails.
 }
 
 func run(ctx context.Context) error {
@@ -54,14 +52,10 @@ func run(ctx context.Context) error {
 	}
 	w.Progress(1) // From now on, its end is a failure.
 	say("watched")
-	for {
-		time.Sleep(time.Second)
-		if rank == 0 {
-			if err := stats(w); err != nil {
-				return err
-			}
-		}
+	if rank == 0 {
+		return stats(w)
 	}
+	select {} // Until the watch ends it.
 }
 
 // reports is the log of the watch.
@@ -76,13 +70,15 @@ func (r reports) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// stats prints what the watch takes on this rank.
+// stats prints what the watch takes on this rank, until the watch ends it.
 func stats(w *watch.Watch) error {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		return err
+	for {
+		time.Sleep(time.Second)
+		var usage unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+			return err
+		}
+		cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+		fmt.Printf("stats %d %d %d\n", w.Heard(), cpu.Microseconds(), usage.Maxrss)
 	}
-	cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	fmt.Printf("stats %d %d %d\n", w.Heard(), cpu.Microseconds(), usage.Maxrss)
-	return nil
 }
