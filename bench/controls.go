@@ -132,7 +132,7 @@ func startMany(ctx context.Context, program string, ranks int) (control, error) 
 	return all.observe(ctx, ranks)
 }
 
-// start starts the processes. Each has one thread for Go, as a rank that mostly waits needs no more.
+// start starts the processes. Each has one thread for Go: a rank that mostly waits needs no more.
 func (a *crowd) start(ctx context.Context, program string, ranks int) error {
 	port, err := freePort()
 	if err != nil {

@@ -84,7 +84,7 @@ func measureScaling(ctx context.Context, opts options, out io.Writer) (scalingRe
 	report.carry()
 	picture := filepath.Join(opts.out, "scaling.svg")
 	if opts.out == defaultOut {
-		picture = filepath.Join("docs", "images", "scaling.svg")
+		picture = filepath.FromSlash("docs/images/scaling.svg")
 	}
 	return report, report.draw(picture)
 }

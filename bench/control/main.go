@@ -2,10 +2,10 @@
 // and ring, and package watch, without XLA. The benchmark starts a thousand of them.
 //
 // RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say which rank it is. It prints lines: "began",
-// "joined" when it is in the ring, "watched" when the watch runs, "failed" when it writes the report
-// of a failure, and "ended", each with its rank. Rank 0 also prints, every second, how many messages
-// its hub has received, its processor time in microseconds and its memory in KiB: "stats 20460
-// 310000 64000".
+// "joined" when it is in the ring, "watched" when the watch runs, "failed" when it writes the
+// report of a failure, and "ended", each with its rank. Rank 0 also prints, every second, how many
+// messages its hub has received, its processor time in microseconds and its memory in KiB: "stats
+// 20460 310000 64000".
 package main
 
 import (

@@ -19,8 +19,8 @@ int gb_mpi_open(const char *library, char *error, size_t error_size);
 // and an error text.
 int gb_mpi_init(int *rank, int *size, char *version, size_t version_size, char *error, size_t error_size);
 
-// gb_mpi_call runs one collective and waits for it: on this thread if MPI allows that, else on MPI's.
-// Only all-gather and reduce-scatter use send. count is in elements: for all-gather those of a
+// gb_mpi_call runs one collective and waits for it: on this thread if MPI allows that, else on
+// MPI's. Only all-gather and reduce-scatter use send. count is in elements: for all-gather those of a
 // rank's part of data, for reduce-scatter those of a rank's part of send. It may be called from any
 // thread. It returns 0, or 1 and an error text.
 int gb_mpi_call(int kind, const void *send, void *data, int64_t count, int type, int root, char *error,

@@ -10,8 +10,8 @@ import (
 	"gonbatch/distributed/network"
 )
 
-// While the watch starts, a thousand ranks exchange as little as possible: in a ring of connections,
-// an all-gather passes every rank's data through all other ranks.
+// While the watch starts, a thousand ranks exchange as little as possible: in a ring of
+// connections, an all-gather passes every rank's data through all other ranks.
 
 // shareKey gives every rank the key, and reports whether all ranks can reach one another through
 // this machine's loopback address.
