@@ -101,9 +101,9 @@ func mpi(program string) func(context.Context, []int, []string) ([]*exec.Cmd, er
 	}
 }
 
-// torchrun starts one process for each rank, with the variables that torchrun sets, each pinned to
-// its core.
-func torchrun(python, script string) func(context.Context, []int, []string) ([]*exec.Cmd, error) {
+// torchrun starts a command once for each rank, with the variables that torchrun sets, each pinned
+// to its core.
+func torchrun(command ...string) func(context.Context, []int, []string) ([]*exec.Cmd, error) {
 	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
 		port, err := freePort()
 		if err != nil {
@@ -111,7 +111,7 @@ func torchrun(python, script string) func(context.Context, []int, []string) ([]*
 		}
 		var cmds []*exec.Cmd
 		for rank, core := range cores {
-			cmd := exec.CommandContext(ctx, "taskset", append([]string{"-c", strconv.Itoa(core), python, script}, args...)...)
+			cmd := exec.CommandContext(ctx, "taskset", slices.Concat([]string{"-c", strconv.Itoa(core)}, command, args)...)
 			cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+strconv.Itoa(port),
 				"WORLD_SIZE="+strconv.Itoa(len(cores)), "RANK="+strconv.Itoa(rank))
 			cmds = append(cmds, cmd)
@@ -144,17 +144,28 @@ func (c contender) environ(variables ...string) contender {
 
 // measure runs a contender once.
 func (c contender) measure(ctx context.Context, cores []int, opts options) (measurement, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	cmds, err := c.start(ctx, cores, []string{"--steps=" + strconv.Itoa(opts.steps), "--batch=" + strconv.Itoa(opts.batch)})
+	started := float64(time.Now().UnixMilli()) / 1000
+	out, err := c.run(ctx, cores, "--steps="+strconv.Itoa(opts.steps), "--batch="+strconv.Itoa(opts.batch))
 	if err != nil {
 		return measurement{}, err
+	}
+	m, err := parse(c.name, out)
+	m.FirstStep = m.FirstStepAt - started
+	return m, err
+}
+
+// run runs a contender's processes to their end, and returns what the first one prints.
+func (c contender) run(ctx context.Context, cores []int, args ...string) (string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmds, err := c.start(ctx, cores, args)
+	if err != nil {
+		return "", err
 	}
 	outs := make([]strings.Builder, len(cmds))
 	logs := make([]strings.Builder, len(cmds))
 	failures := make([]error, len(cmds))
 	var running sync.WaitGroup
-	started := float64(time.Now().UnixMilli()) / 1000
 	for i, cmd := range cmds {
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &outs[i], &logs[i], 5*time.Second
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // mpirun ends its ranks
@@ -167,23 +178,23 @@ func (c contender) measure(ctx context.Context, cores []int, opts options) (meas
 		})
 	}
 	running.Wait()
-	if err := errors.Join(append(failures, ctx.Err())...); err != nil {
-		return measurement{}, err
-	}
-	m, err := parse(c.name, outs[0].String())
-	m.FirstStep = m.FirstStepAt - started
-	return m, err
+	return outs[0].String(), errors.Join(append(failures, ctx.Err())...)
+}
+
+// lastLine returns the last line that a program printed.
+func lastLine(out string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return lines[len(lines)-1]
 }
 
 // parse reads the last line of a program's output.
 func parse(name, out string) (measurement, error) {
-	lines := strings.Split(strings.TrimSpace(out), "\n")
 	var m measurement
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &m); err != nil {
+	if err := json.Unmarshal([]byte(lastLine(out)), &m); err != nil {
 		return m, fmt.Errorf("%s: its last line is not a measurement: %w\n%s", name, err, out)
 	}
 	if m.ImagesPerSecond <= 0 || m.MillisPerStep <= 0 {
-		return m, fmt.Errorf("%s: its measurement has no images_per_second or ms_per_step: %s", name, lines[len(lines)-1])
+		return m, fmt.Errorf("%s: its measurement has no images_per_second or ms_per_step: %s", name, lastLine(out))
 	}
 	return m, nil
 }

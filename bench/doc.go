@@ -29,6 +29,14 @@
 // Loading: training steps while a dataset waits, and JPEGs from a folder, next to PyTorch's
 // DataLoader.
 //
+// All-reduce: in a compiled program, over Open MPI and over our TCP, compared with MPI_Allreduce of
+// the same library in a C program, and with PyTorch's gloo.
+//
+// Control: 1,024 light processes that meet and watch one another on this machine.
+//
+// Scaling: the cost model of docs/scaling.md, held against training steps on up to 4 ranks. It
+// needs the results of allreduce, and draws docs/images/scaling.svg.
+//
 // gonbatch computes with the oneDNN that tests/setup.sh installs, unless GONBATCH_ONEDNN names
 // another library, or is off. The headings of the results say which.
 //

@@ -22,6 +22,8 @@ type options struct {
 	foreign, network     string
 }
 
+var defaultOut = filepath.Join("bench", "results")
+
 func main() {
 	var opts options
 	flag.IntVar(&opts.rounds, "rounds", 5, "how often each is measured")
@@ -29,7 +31,7 @@ func main() {
 	flag.IntVar(&opts.batch, "batch", 64, "images a rank, of the trainer")
 	flag.StringVar(&opts.only, "only", "", "measure only this: "+strings.Join(measureNames(), ", "))
 	flag.StringVar(&opts.network, "network", "", "of the training steps, measure only those of this: "+strings.Join(networkNames(), ", "))
-	flag.StringVar(&opts.out, "out", filepath.Join("bench", "results"), "folder of the results")
+	flag.StringVar(&opts.out, "out", defaultOut, "folder of the results")
 	flag.StringVar(&opts.notebook, "notebook", filepath.Join("notebooks", "mnist.ipynb"), "notebook to submit")
 	flag.StringVar(&opts.foreign, "foreign", "", "notebook to check; default: one in GoMLX's module")
 	flag.Parse()
@@ -50,6 +52,8 @@ var measures = []struct {
 	{"step", shown(measureSteps), true}, {"trainer", shown(measureTrainers), true}, {"submit", shown(measureSubmissions), false},
 	{"checkpoint", shown(measureCheckpoints), true}, {"export", shown(measureExports), false}, {"check", shown(measureChecks), false},
 	{"kernel", shown(measureKernels), false}, {"compile", shown(measureCompilations), true}, {"loader", shown(measureLoaders), true},
+	{"allreduce", shown(measureAllReduces), false}, {"control", shown(measureControl), false},
+	{"scaling", shown(measureScaling), true},
 }
 
 // shown makes a measure return its report as a table.

@@ -2,8 +2,8 @@
 // data-parallel training needs.
 //
 // It links no MPI library and needs no header: one binary works with Open MPI and with every MPI of
-// the MPICH ABI (MPICH, Intel MPI, Cray MPICH, MVAPICH). All calls go through one thread, so they
-// may come from any goroutine or thread.
+// the MPICH ABI (MPICH, Intel MPI, Cray MPICH, MVAPICH). Calls may come from any goroutine or
+// thread: MPI gets one at a time, and from a single thread if it needs that.
 //
 //	comm, err := mpi.Init(mpi.Candidates(os.Getenv))
 //	if err != nil { ... }

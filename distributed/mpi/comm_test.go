@@ -62,7 +62,21 @@ func TestInParts(t *testing.T) {
 	})
 }
 
-// TestAnyThread: calls come from many goroutines, and so from many threads, but MPI sees only one.
+// TestOneThread: MPI that supports calls from only one thread gets them all from there.
+func TestOneThread(t *testing.T) {
+	ranktest.Run(t, 2, func(t *testing.T) {
+		mpi.OnlyFunneled()
+		comm := initRank(t)
+		ranktest.CheckGathers(t, comm)
+		ranktest.CheckScatters(t, comm, mpi.ReduceScatter[float64])
+		values := []float32{1, 2}
+		if err := mpi.AllReduce(comm, values); err != nil || values[0] != 2 || values[1] != 4 {
+			t.Errorf("got %v, %v", values, err)
+		}
+	})
+}
+
+// TestAnyThread: calls come from many goroutines, and so from many threads, one at a time.
 // The turn keeps their order the same on all ranks.
 func TestAnyThread(t *testing.T) {
 	ranktest.Run(t, 2, func(t *testing.T) {

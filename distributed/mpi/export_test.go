@@ -7,3 +7,6 @@ var SetPart = setPart
 
 // SetFinalizeTime changes how long Close waits.
 func SetFinalizeTime(d time.Duration) { finalizeTime = d }
+
+// OnlyFunneled makes Init ask MPI for support of calls from one thread only.
+var OnlyFunneled = onlyFunneled

@@ -1,8 +1,9 @@
-// The only thread that calls MPI.
+// The thread that initialises and finalizes MPI.
 //
-// XLA calls collectives from its own threads, and Go moves goroutines between threads, but many MPI
-// builds only support calls from the thread that initialised them. With one thread for all calls,
-// MPI_THREAD_FUNNELED is enough.
+// XLA calls collectives from its own threads, and Go moves goroutines between threads. If the MPI
+// library supports calls from any thread, one at a time (MPI_THREAD_SERIALIZED), they are made
+// there. Otherwise this thread makes them all, for which MPI_THREAD_FUNNELED is enough. That takes
+// longer: where a rank has one core, a call then waits for two switches between threads.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +14,13 @@
 
 enum { THREAD_FUNNELED = 1 };
 
+int gb_mpi_level = GB_MPI_SERIALIZED;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static gb_request *pending;  // MPI's thread sets it to NULL when the request is done.
 static int running;
+static int serialized;  // Whether any thread may call MPI.
 
 static struct {
   char *version, *error;
@@ -58,7 +62,7 @@ static int serve(gb_request *r) {
 
 static int initialise(void) {
   gb_signals_save();
-  int provided = 0, code = gb_mpi.init_thread(NULL, NULL, THREAD_FUNNELED, &provided);
+  int provided = 0, code = gb_mpi.init_thread(NULL, NULL, gb_mpi_level, &provided);
   gb_signals_restore();
   if (code != 0) {
     snprintf(start.error, start.error_size, "MPI_Init_thread failed with code %d", code);
@@ -68,6 +72,7 @@ static int initialise(void) {
     snprintf(start.error, start.error_size, "this MPI has no thread support (MPI_THREAD_FUNNELED is needed)");
     return 1;
   }
+  serialized = gb_mpi_level >= GB_MPI_SERIALIZED && provided >= GB_MPI_SERIALIZED;
   gb_mpi.comm_set_errhandler(gb_mpi.world, gb_mpi.errors_return);
   gb_mpi.comm_rank(gb_mpi.world, &gb_all_ranks.place);
   gb_mpi.comm_size(gb_mpi.world, &gb_all_ranks.size);
@@ -123,7 +128,7 @@ int gb_mpi_init(int *rank, int *size, char *version, size_t version_size, char *
   return start.result;
 }
 
-// served passes a request to MPI's thread and waits for it.
+// served runs a request and waits for it: on this thread if MPI allows that, else on MPI's.
 static int served(gb_request *r) {
   pthread_mutex_lock(&lock);
   while (pending != NULL && running) pthread_cond_wait(&changed, &lock);
@@ -131,6 +136,11 @@ static int served(gb_request *r) {
     pthread_mutex_unlock(&lock);
     snprintf(r->error, r->error_size, "rank %d of %d: MPI is not running: it was finalized or never started", gb_all_ranks.place, gb_all_ranks.size);
     return 1;
+  }
+  if (serialized && r->kind != GB_MPI_FINALIZE) {
+    r->result = serve(r);  // The lock makes it the only call.
+    pthread_mutex_unlock(&lock);
+    return r->result;
   }
   pending = r;
   pthread_cond_broadcast(&changed);

@@ -132,3 +132,14 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("on this machine: %v, %v", found, err)
 	}
 }
+
+// TestRoom: a process that may open too few files for its connections learns how many it needs.
+func TestRoom(t *testing.T) {
+	if err := Room(10); err != nil {
+		t.Error(err)
+	}
+	ranktest.UseUpFiles(t).CloseAll()
+	if err := Room(1023); err == nil || !strings.Contains(err.Error(), "1023 connections need") || !strings.Contains(err.Error(), "may have 64") {
+		t.Errorf("got %v", err)
+	}
+}

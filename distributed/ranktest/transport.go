@@ -53,8 +53,8 @@ func CheckTransport[C Comm](t *testing.T, kind Transport[C], c C) {
 	CheckScatters(t, c, kind.ScatterInt64)
 	checkScatterRefuses(t, c, kind.ScatterFloat32)
 	for root := range c.Size() {
-		message := fmt.Appendf(nil, "from rank %d", c.Rank())
-		if err := c.Broadcast(message, root); err != nil || string(message) != fmt.Sprintf("from rank %d", root) {
+		message := fmt.Appendf(nil, "from rank %2d", c.Rank())
+		if err := c.Broadcast(message, root); err != nil || string(message) != fmt.Sprintf("from rank %2d", root) {
 			t.Errorf("broadcast: %q, %v", message, err)
 		}
 	}

@@ -3,14 +3,17 @@ package tcp
 import (
 	"errors"
 	"fmt"
-	"io"
 )
 
 // AllReduce replaces the values on every rank with their sum over all ranks, element by element.
 // All ranks get the same bits.
 func AllReduce[T Number](c *Comm, values []T) error {
 	return c.do("all-reduce", func() error {
-		return c.world.allReduce(reduceSum, reductionOf[T](reduceSum), size[T](), bytesOf(values))
+		t, sum, data := c.world, reductionOf[T](reduceSum), bytesOf(values)
+		if t.size() >= chainRanks && len(data) <= maxReduced && !t.treed {
+			return t.reduceChain(allReduceLetters[reduceSum], sum, data)
+		}
+		return t.allReduce(reduceSum, sum, size[T](), data)
 	})
 }
 
@@ -99,13 +102,6 @@ func segments(data []byte) func(yield func([]byte) bool) {
 			data = data[n:]
 		}
 	}
-}
-
-func receive(from link, data []byte) error {
-	if _, err := io.ReadFull(from.conn, data); err != nil {
-		return fmt.Errorf("receive from rank %d: %w", from.rank, err)
-	}
-	return nil
 }
 
 // joinSent adds an error of sending.

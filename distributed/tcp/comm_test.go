@@ -40,7 +40,7 @@ func TestContract(t *testing.T) {
 		ScatterFloat32: tcp.ReduceScatter[float32], ScatterFloat64: tcp.ReduceScatter[float64],
 		ScatterInt32: tcp.ReduceScatter[int32], ScatterInt64: tcp.ReduceScatter[int64], Closed: "the ring is closed",
 	}
-	for _, n := range []int{2, 3, 5} {
+	for _, n := range []int{2, 3, 5, 16} { // The last ones use a chain for little data.
 		t.Run(fmt.Sprintf("%d ranks", n), func(t *testing.T) {
 			onRanks(t, n, func(c *tcp.Comm) { ranktest.CheckTransport(t, kind, c) })
 		})
@@ -71,6 +71,25 @@ func TestDisagreementOfSome(t *testing.T) {
 				t.Errorf("rank %d of those that disagree with rank %d has a sum", c.Rank(), odd)
 			}
 			if err := tcp.AllReduce(c, make([]float64, 3)); err == nil || !strings.Contains(err.Error(), "an earlier collective failed") {
+				t.Errorf("rank %d: the next collective: %v", c.Rank(), err)
+			}
+		})
+	}
+}
+
+// TestDisagreementOnTheChain is TestDisagreementOfSome for little data of many ranks.
+func TestDisagreementOnTheChain(t *testing.T) {
+	const n = 17
+	for _, odd := range []int{0, 8, n - 1} {
+		onRanks(t, n, func(c *tcp.Comm) {
+			gathered := 1
+			if c.Rank() == odd {
+				gathered++
+			}
+			if _, err := c.AllGather(make([]byte, gathered)); err == nil {
+				t.Errorf("rank %d of those that disagree with rank %d has all data", c.Rank(), odd)
+			}
+			if err := tcp.AllReduce(c, []int32{1}); err == nil || !strings.Contains(err.Error(), "an earlier collective failed") {
 				t.Errorf("rank %d: the next collective: %v", c.Rank(), err)
 			}
 		})

@@ -9,7 +9,8 @@
 //
 // The all-reduce is the ring algorithm (Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms
 // for clusters of workstations, 2009): each rank sends and receives 2(n-1)/n of the data, and all
-// ranks get the same bits. On a fast network the cluster's MPI is faster.
+// ranks get the same bits. Little data of many ranks goes along a chain instead. On a fast network
+// the cluster's MPI is faster.
 //
 // Like those of MPI and gloo, the connections are not encrypted: they are meant for a cluster's own
 // network. Both sides of each connection prove that they know a key. At the rendezvous it is the

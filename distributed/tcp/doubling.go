@@ -83,10 +83,7 @@ type message struct {
 
 func (m message) bytes() []byte { return append(header(m.kind, len(m.data)), m.data...) }
 
-func (m message) send(to link) error {
-	_, err := to.conn.Write(m.bytes())
-	return joinSent(nil, err, to)
-}
+func (m message) send(to link) error { return send(to, m.bytes()) }
 
 // receiveInto receives another rank's message and uses its data.
 func (m message) receiveInto(from link, use func(theirs []byte)) error {
@@ -104,9 +101,6 @@ func (m message) receiveInto(from link, use func(theirs []byte)) error {
 	use(theirs)
 	return nil
 }
-
-// atOnce is the size up to which the kernel takes a message although nobody reads it yet.
-const atOnce = 4096
 
 // exchange sends the message to a rank and uses the data of that rank's.
 func (m message) exchange(with link, use func(theirs []byte)) error {

@@ -40,6 +40,9 @@ func gather(ctx context.Context, c Config, me member) (reply, error) {
 	if err != nil {
 		return reply{}, fmt.Errorf("rank 0's address %q: %w", c.Master, err)
 	}
+	if err := network.Room(c.Size); err != nil {
+		return reply{}, fmt.Errorf("join the ring at %s: %w", c.Master, err)
+	}
 	l, err := network.Listen(ctx, c.Local, port)
 	if err != nil {
 		return reply{}, fmt.Errorf("join the ring at %s: %w", c.Master, err)

@@ -1,7 +1,5 @@
 package tcp
 
-import "fmt"
-
 // The collectives of a team that only move data.
 
 // broadcast replaces the data on every member with that of the root's place. The data goes around
@@ -19,8 +17,8 @@ func (t *team) broadcast(data []byte, root int) error {
 		if t.at(1) == root {
 			continue
 		}
-		if _, err := t.to.conn.Write(part); err != nil {
-			return fmt.Errorf("send to rank %d: %w", t.to.rank, err)
+		if err := send(t.to, part); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -32,6 +30,9 @@ func (t *team) gather(data, into []byte) error {
 		return err
 	}
 	copy(t.part(0, into), data)
+	if t.size() >= chainRanks && len(into) <= maxGathered {
+		return t.gatherChain(into, len(data))
+	}
 	for step := range t.size() - 1 {
 		if err := t.pass(t.part(-step, into), t.part(-step-1, into)); err != nil {
 			return err

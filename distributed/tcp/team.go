@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -88,19 +89,42 @@ func (t *team) linkAll() error {
 	return t.comm.connect(t.ranks)
 }
 
+// atOnce is how many bytes a connection always takes without waiting for its reader, if everything
+// sent before has been read. If each rank first sends so few and then receives, they can't all wait
+// for one another: a rank waits only for one that is behind it.
+const atOnce = 4 << 10
+
 // exchange sends to a rank while it receives from another.
-func exchange(to, from link, send, receive []byte) error {
+func exchange(to, from link, out, in []byte) error {
+	if len(out) <= atOnce {
+		if err := send(to, out); err != nil {
+			return err
+		}
+		return receive(from, in)
+	}
 	sent := make(chan error, 1)
-	go func() {
-		_, err := to.conn.Write(send)
-		sent <- err
-	}()
-	_, err := io.ReadFull(from.conn, receive)
+	go func() { sent <- send(to, out) }()
+	err := receive(from, in)
 	if err != nil {
-		err = fmt.Errorf("receive from rank %d: %w", from.rank, err)
 		to.conn.Close() // The other rank may not be reading. It will fail anyway.
 	}
-	return joinSent(err, <-sent, to)
+	return errors.Join(err, <-sent)
+}
+
+// receive fills the data from a rank.
+func receive(from link, data []byte) error {
+	if _, err := io.ReadFull(from.conn, data); err != nil {
+		return fmt.Errorf("receive from rank %d: %w", from.rank, err)
+	}
+	return nil
+}
+
+// send sends the data to a rank.
+func send(to link, data []byte) error {
+	if _, err := to.conn.Write(data); err != nil {
+		return fmt.Errorf("send to rank %d: %w", to.rank, err)
+	}
+	return nil
 }
 
 // pass sends to the next member while it receives from the previous one.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gonbatch/distributed/network"
@@ -15,7 +16,8 @@ type hub struct {
 	watch    *Watch
 	listener *network.Listener
 	kicked   chan struct{}
-	sent     uint64 // The number of this rank's last compared collective.
+	heard    atomic.Int64 // The messages of other ranks.
+	sent     uint64       // The number of this rank's last compared collective.
 
 	mu       sync.Mutex
 	looked   time.Time // When this hub last judged.
@@ -40,6 +42,7 @@ func newHub(w *Watch, l *network.Listener) *hub {
 }
 
 func (h *hub) hear(rank int, r report) {
+	h.heard.Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.peers[rank]

@@ -126,12 +126,7 @@ type place struct {
 
 // exchangePlaces gives every rank the key and the hubs' addresses.
 func (w *Watch) exchangePlaces(ctx context.Context) ([]place, error) {
-	shared := network.NewKey()
-	if err := w.config.Exchange.Broadcast(shared, 0); err != nil {
-		return nil, fmt.Errorf("share a key: %w", err)
-	}
-	w.key = shared
-	local, err := w.allHere()
+	local, err := w.shareKey()
 	if err != nil {
 		return nil, err
 	}
@@ -139,22 +134,20 @@ func (w *Watch) exchangePlaces(ctx context.Context) ([]place, error) {
 	if w.config.Rank < hubs {
 		mine = w.listen(ctx, local)
 	}
-	all, err := exchange(w.config.Exchange, mine)
-	return all[:min(hubs, len(all))], err
-}
-
-// allHere reports whether all ranks can reach one another through this machine's loopback address.
-func (w *Watch) allHere() (bool, error) {
-	mine := w.key.For(network.Here())
-	all, err := w.config.Exchange.AllGather(mine)
-	if err != nil {
-		return false, fmt.Errorf("compare the ranks' machines: %w", err)
+	places := make([]place, min(hubs, w.config.Size))
+	for hub := range places {
+		if places[hub], err = w.exchangePlace(hub, mine); err != nil {
+			return nil, err
+		}
 	}
-	return !slices.ContainsFunc(all, func(other []byte) bool { return !slices.Equal(other, mine) }), nil
+	return places, nil
 }
 
 // listen makes this rank a hub.
 func (w *Watch) listen(ctx context.Context, local bool) place {
+	if err := network.Room(2 * w.config.Size); err != nil { // One for panics, too.
+		return place{Trouble: err.Error()}
+	}
 	l, err := network.Listen(ctx, local, "0")
 	if err != nil {
 		return place{Trouble: err.Error()}
@@ -198,6 +191,14 @@ func (w *Watch) Progress(step int64) {
 	if !w.busy.Swap(true) {
 		w.kick()
 	}
+}
+
+// Heard returns how many messages of other ranks this rank has received: 0, unless it is a hub.
+func (w *Watch) Heard() int64 {
+	if w.hub == nil {
+		return 0
+	}
+	return w.hub.heard.Load()
 }
 
 // Idle records that this rank is no longer training.

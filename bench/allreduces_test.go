@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// printed is a contender that prints a line.
+func printed(name, line string) contender {
+	return contender{name: name, start: func(ctx context.Context, _ []int, args []string) ([]*exec.Cmd, error) {
+		return []*exec.Cmd{exec.CommandContext(ctx, "echo", line)}, nil
+	}}
+}
+
+func TestAllReduceTable(t *testing.T) {
+	w := allReduceWorld{Ranks: 3}
+	all := []contender{
+		printed(inProgram, `{"micros":[3,110,2000,40000,160000]}`), printed(rawMPI, `{"version":"Open MPI v4","micros":[1,100,2000,50000,200000]}`),
+		printed(rawHuge, `{"version":"Open MPI v4","micros":[1,100,1000,40000,100000]}`), printed(overTCP, `{"micros":[50,100,1000,9000,70000]}`),
+		printed(overGloo, `{"version":"2.15","micros":[100,200,2000,9000,35000]}`),
+	}
+	if err := w.measure(t.Context(), all, []int{0, 1, 2}, 3, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	got := allReduceReport{CPU: "A CPU", Load: "0.02", Rounds: 3, Worlds: []allReduceWorld{w}}.markdown()
+	want := `A CPU, load average before: 0.02.
+
+## 3 ranks
+
+| size | in a program, Open MPI | MPI_Allreduce, Open MPI v4 | ratio | huge pages | ratio | in a program, our TCP | gloo, PyTorch 2.15 | ratio |
+|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+| 4 B | 3 | 1 | 3.00 | 1 | 3.00 | 50 | 100 | 0.50 |
+| 64 KB | 110 | 100 | 1.10 | 100 | 1.10 | 100 | 200 | 0.50 |
+| 1 MB | 2000 | 2000 | 1.00 | 1000 | 2.00 | 1000 | 2000 | 0.50 |
+| 16 MB | 40000 | 50000 | 0.80 | 40000 | 1.00 | 9000 | 9000 | 1.00 |
+| 64 MB | 160000 | 200000 | 0.80 | 100000 | 1.60 | 70000 | 35000 | 2.00 |
+`
+	if !strings.HasSuffix(got, want) {
+		t.Errorf("table:\n%s\nwant at its end:\n%s", got, want)
+	}
+}
+
+func TestReduceRefuses(t *testing.T) {
+	for _, line := range []string{"no JSON", `{"micros":[1]}`} {
+		if _, err := reduce(t.Context(), printed("X", line), []int{0}, []string{"4:1:1", "8:1:1"}); err == nil || !strings.Contains(err.Error(), "X: its last line must have the times of 2 sizes") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"math"
+)
+
+// link is a connection between ranks, by the alpha-beta model: a message of m bytes takes alpha +
+// m/bandwidth.
+type link struct {
+	Name      string  `json:"name"`
+	Alpha     float64 `json:"alpha_us"`
+	Bandwidth float64 `json:"bandwidth_bytes_per_us"`
+	// Ring is set if all-reduces use the ring algorithm for every size, as package tcp does for
+	// gradients. Otherwise they use the fastest of the algorithms that MPI libraries have.
+	Ring bool `json:"ring"`
+}
+
+// The links that the model is carried to. They are assumptions: what such networks have when
+// nothing else uses them.
+var assumedLinks = []link{
+	{Name: "10 Gb/s Ethernet, our TCP", Alpha: 30, Bandwidth: 1250, Ring: true},
+	{Name: "10 Gb/s Ethernet, MPI", Alpha: 30, Bandwidth: 1250},
+	{Name: "100 Gb/s InfiniBand, MPI", Alpha: 2, Bandwidth: 12500},
+}
+
+// transfer is the time in which each rank sends and receives all parts of a sum but its own, twice:
+// no algorithm that sums on the ranks needs less (Patarasuk and Yuan 2009).
+func (l link) transfer(ranks int, bytes float64) float64 {
+	return 2 * float64(ranks-1) / float64(ranks) * bytes / l.Bandwidth
+}
+
+// ring returns the time of the ring algorithm, in microseconds: 2(p-1) messages, one after another.
+func (l link) ring(ranks int, bytes float64) float64 {
+	return 2*float64(ranks-1)*l.Alpha + l.transfer(ranks, bytes)
+}
+
+// tree returns the time of the faster of two algorithms on a tree (Thakur et al. 2005): recursive
+// doubling, which sends everything in log2(p) messages, for little data; recursive halving and
+// doubling, which sends parts in 2 log2(p) messages, for much.
+func (l link) tree(ranks int, bytes float64) float64 {
+	levels := math.Ceil(math.Log2(float64(ranks)))
+	return min(levels*(l.Alpha+bytes/l.Bandwidth), 2*levels*l.Alpha+l.transfer(ranks, bytes))
+}
+
+// allReduce returns the time of an all-reduce, in microseconds.
+func (l link) allReduce(ranks int, bytes float64) float64 {
+	switch {
+	case ranks == 1:
+		return 0
+	case l.Ring:
+		return l.ring(ranks, bytes)
+	}
+	return min(l.ring(ranks, bytes), l.tree(ranks, bytes))
+}
+
+// fit returns the link of a contender's measured all-reduces: alpha from the smallest size, and the
+// bandwidth from the largest size that all worlds have. Both are medians over the worlds.
+func fit(worlds []allReduceWorld, contender string, ring bool) (link, error) {
+	l := link{Name: contender, Ring: ring}
+	largest := 0
+	for _, w := range worlds {
+		if last := w.Bytes[len(w.Bytes)-1]; largest == 0 || last < largest {
+			largest = last
+		}
+	}
+	var alphas, bandwidths []float64
+	for _, w := range worlds {
+		micros := w.of(contender).Micros
+		if len(micros) != len(w.Bytes) {
+			return l, fmt.Errorf("%d ranks: no all-reduces %s: measure them again", w.Ranks, contender)
+		}
+		messages := math.Ceil(math.Log2(float64(w.Ranks)))
+		if ring {
+			messages = 2 * float64(w.Ranks-1)
+		}
+		alphas = append(alphas, micros[0]/messages)
+		for i, bytes := range w.Bytes {
+			if bytes == largest {
+				bandwidths = append(bandwidths, link{Bandwidth: 1}.transfer(w.Ranks, float64(bytes))/micros[i])
+			}
+		}
+	}
+	if len(alphas) == 0 || len(bandwidths) != len(alphas) {
+		return l, fmt.Errorf("not all worlds have all-reduces of %s %s: measure them again", size(largest), contender)
+	}
+	same := func(x float64) float64 { return x }
+	l.Alpha, l.Bandwidth = median(alphas, same), median(bandwidths, same)
+	return l, nil
+}
+
+// step returns the time of a training step, in milliseconds: computing takes as long as on one
+// rank, and then all gradients, float32, are reduced at once. On CPUs neither runs during the other.
+func (l link) step(ranks int, computeMillis float64, parameters int) float64 {
+	return computeMillis + l.allReduce(ranks, 4*float64(parameters))/1000
+}

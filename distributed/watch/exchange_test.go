@@ -1,0 +1,43 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestTroubles: all ranks learn of the first errors, and how many there are besides.
+func TestTroubles(t *testing.T) {
+	tests := []struct {
+		name   string
+		broken func(rank int) bool
+		want   string
+	}{
+		{"none", func(int) bool { return false }, "[]"},
+		{"one", func(rank int) bool { return rank == 7 }, "[rank 7 (here): refused]"},
+		{"all", func(int) bool { return true }, "and 12 more ranks]"},
+	}
+	const n = 20
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			exchange := newMemory(n)
+			var group sync.WaitGroup
+			for rank := range n {
+				group.Go(func() {
+					w := &Watch{config: Config{Rank: rank, Size: n, Host: "here", Exchange: seat{exchange, rank}}}
+					var mine error
+					if tt.broken(rank) {
+						mine = errors.New("refused")
+					}
+					got, err := w.exchangeTroubles(mine)
+					if text := fmt.Sprint(got); err != nil || !strings.HasSuffix(text, tt.want) {
+						t.Errorf("rank %d got %s, %v; want %s", rank, text, err, tt.want)
+					}
+				})
+			}
+			group.Wait()
+		})
+	}
+}
