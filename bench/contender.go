@@ -37,6 +37,7 @@ type measurement struct {
 	// there only if requested: how much longer a step takes in a trainer's loop than in a bare one,
 	// and the costs of a checkpoint.
 	CPUPerStep float64 `json:"cpu_ms_per_step"`
+	DataWait   float64 `json:"data_wait"` // The share of the time in which steps waited for batches.
 	Over       float64 `json:"over_ms"`
 	MeanOver   float64 `json:"mean_over_ms"`
 	Stall      float64 `json:"stall_ms"`
@@ -147,17 +148,28 @@ func (c contender) environ(variables ...string) contender {
 
 // measure runs a contender once.
 func (c contender) measure(ctx context.Context, cores []int, opts options) (measurement, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	cmds, err := c.start(ctx, cores, []string{"--steps=" + strconv.Itoa(opts.steps), "--batch=" + strconv.Itoa(opts.batch)})
+	started := float64(time.Now().UnixMilli()) / 1000
+	out, err := c.output(ctx, cores, []string{"--steps=" + strconv.Itoa(opts.steps), "--batch=" + strconv.Itoa(opts.batch)})
 	if err != nil {
 		return measurement{}, err
+	}
+	m, err := parse(c.name, out)
+	m.FirstStep = m.FirstStepAt - started
+	return m, err
+}
+
+// output runs a contender once, and returns what its first process prints.
+func (c contender) output(ctx context.Context, cores []int, args []string) (string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmds, err := c.start(ctx, cores, args)
+	if err != nil {
+		return "", err
 	}
 	outs := make([]strings.Builder, len(cmds))
 	logs := make([]strings.Builder, len(cmds))
 	failures := make([]error, len(cmds))
 	var running sync.WaitGroup
-	started := float64(time.Now().UnixMilli()) / 1000
 	for i, cmd := range cmds {
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &outs[i], &logs[i], 5*time.Second
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // mpirun ends its ranks
@@ -170,23 +182,23 @@ func (c contender) measure(ctx context.Context, cores []int, opts options) (meas
 		})
 	}
 	running.Wait()
-	if err := errors.Join(append(failures, ctx.Err())...); err != nil {
-		return measurement{}, err
-	}
-	m, err := parse(c.name, outs[0].String())
-	m.FirstStep = m.FirstStepAt - started
-	return m, err
+	return outs[0].String(), errors.Join(append(failures, ctx.Err())...)
+}
+
+// lastLine returns the last line of a program's output.
+func lastLine(out string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return lines[len(lines)-1]
 }
 
 // parse reads the last line of a program's output.
 func parse(name, out string) (measurement, error) {
-	lines := strings.Split(strings.TrimSpace(out), "\n")
 	var m measurement
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &m); err != nil {
+	if err := json.Unmarshal([]byte(lastLine(out)), &m); err != nil {
 		return m, fmt.Errorf("%s: its last line is not a measurement: %w\n%s", name, err, out)
 	}
 	if m.ImagesPerSecond <= 0 || m.MillisPerStep <= 0 {
-		return m, fmt.Errorf("%s: its measurement has no images_per_second or ms_per_step: %s", name, lines[len(lines)-1])
+		return m, fmt.Errorf("%s: its measurement has no images_per_second or ms_per_step: %s", name, lastLine(out))
 	}
 	return m, nil
 }

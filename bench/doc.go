@@ -26,8 +26,12 @@
 // Compilation: the first step of a new process, of `submit --local` and of a cell, with and without
 // the compile cache.
 //
-// Loading: training steps while a dataset waits, and JPEGs from a folder, next to PyTorch's
-// DataLoader.
+// Loading: training steps while a dataset waits, JPEGs from a folder, and how long the device waits
+// for batches, next to PyTorch's DataLoader with several decoders; and the memory of a billion
+// examples.
+//
+// Inference: the latency and the throughput of the CNN and of ResNet-18 by batch size, next to
+// PyTorch.
 //
 // gonbatch computes with the oneDNN that tests/setup.sh installs, unless GONBATCH_ONEDNN names
 // another library, or is off. The headings of the results say which.

@@ -28,7 +28,7 @@ func main() {
 	flag.IntVar(&opts.steps, "steps", 100, "training steps of one measurement, after a warm-up; fewer of large networks")
 	flag.IntVar(&opts.batch, "batch", 64, "images a rank, of the trainer")
 	flag.StringVar(&opts.only, "only", "", "measure only this: "+strings.Join(measureNames(), ", "))
-	flag.StringVar(&opts.network, "network", "", "of the training steps, measure only those of this: "+strings.Join(networkNames(), ", "))
+	flag.StringVar(&opts.network, "network", "", "of the training steps and the inference, measure only this: "+strings.Join(networkNames(), ", "))
 	flag.StringVar(&opts.out, "out", filepath.Join("bench", "results"), "folder of the results")
 	flag.StringVar(&opts.notebook, "notebook", filepath.Join("notebooks", "mnist.ipynb"), "notebook to submit")
 	flag.StringVar(&opts.foreign, "foreign", "", "notebook to check; default: one in GoMLX's module")
@@ -50,6 +50,7 @@ var measures = []struct {
 	{"step", shown(measureSteps), true}, {"trainer", shown(measureTrainers), true}, {"submit", shown(measureSubmissions), false},
 	{"checkpoint", shown(measureCheckpoints), true}, {"export", shown(measureExports), false}, {"check", shown(measureChecks), false},
 	{"kernel", shown(measureKernels), false}, {"compile", shown(measureCompilations), true}, {"loader", shown(measureLoaders), true},
+	{"inference", shown(measureInferences), true},
 }
 
 // shown makes a measure return its report as a table.

@@ -4,6 +4,7 @@ loading of a folder of JPEGs by Pillow, simplejpeg or torchvision. It prints one
 import argparse
 import json
 import pathlib
+import resource
 import time
 
 import numpy
@@ -98,7 +99,7 @@ def trained():
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--what", choices=["step", "jpeg"], default="step")
+    parser.add_argument("--what", choices=["step", "fit", "jpeg"], default="step")
     parser.add_argument("--decoder", choices=DECODERS, default="pillow")
     parser.add_argument("--folder")
     parser.add_argument("--side", type=int, default=224)
@@ -112,18 +113,29 @@ def main():
     folder = lambda: Folder(args.folder, args.side, DECODERS[args.decoder])
     dataset = folder() if args.what == "jpeg" else Slow(float(args.wait.removesuffix("ms")) / 1000)
     loader = DataLoader(dataset, args.batch, shuffle=True, drop_last=True, num_workers=args.workers, persistent_workers=args.workers > 0)
-    step = trained() if args.what == "step" else lambda inputs, labels: None
-    done, began = 0, 0.0
+    step = trained() if args.what != "jpeg" else lambda inputs, labels: None
+    done, began, waited = 0, 0.0, 0.0
     while True:
+        asked = time.time()
         for inputs, labels in loader:
+            waited += time.time() - asked
             step(inputs, labels)
             done += 1
             if done == args.warm_up:
-                began = time.time()
+                began, waited = time.time(), 0.0
             if done == args.warm_up + args.steps:
-                each = (time.time() - began) / args.steps
-                print(json.dumps({"version": torch.__version__, "images_per_second": args.batch / each, "ms_per_step": 1000 * each}), flush=True)
+                report(args, time.time() - began, waited)
                 return
+            asked = time.time()
+
+
+def report(args, seconds, waited):
+    each = seconds / args.steps
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    print(json.dumps({
+        "version": torch.__version__, "images_per_second": args.batch / each, "ms_per_step": 1000 * each,
+        "data_wait": waited / seconds, "peak_mb": peak,
+    }), flush=True)
 
 
 main()
