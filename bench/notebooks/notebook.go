@@ -32,7 +32,7 @@ var notebooks = []notebook{
 		goals: []goal{atLeast("test/accuracy", 0.99)},
 	},
 	{name: "mnist_sweep", shows: lines(`^rate `, `^the best `)},
-	{name: "fashion_mnist", args: []string{"-max_epochs", "10"}, goals: []goal{atLeast("test/accuracy", 0.90)}},
+	{name: "fashion_mnist", goals: []goal{atLeast("test/accuracy", 0.90)}},
 	{name: "finetune", shows: lines(`^accuracy `)},
 	{
 		name: "gan", shows: lines(`^the reader's accuracy `, `^of \d+ drawn digits`),
