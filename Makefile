@@ -8,7 +8,7 @@ TESTS ?= ./tests ./trainer ./...
 # How many tests of a package run at once, if they mostly wait.
 WAITING ?= 4
 
-.PHONY: help build test setup lint bench clean
+.PHONY: help build test setup lint bench notebooks clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -29,6 +29,9 @@ lint: ## run golangci-lint with gofmt, go vet and the rules of .golangci.yml, as
 bench: ## compare with PyTorch and JAX, write bench/results
 	@tests/setup.sh bench
 	go run ./bench
+
+notebooks: ## run all notebooks in full size, write docs/notebooks.md
+	nice -n 19 go run ./bench/notebooks
 
 clean: ## remove what was built, but keep .cache with its Python environments
 	rm -rf bin

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -245,6 +247,52 @@ func TestCompileTable(t *testing.T) {
 	}}
 	got := r.markdown()
 	for _, want := range []string{"Median of 3 rounds. A CPU, load average before: 0.1.", "| " + xlaPart + " | 3.00 s | 3.20 s | 0.10 s | 30.0 x |\n", "| " + sameCell + " | 2.00 s | | 0.50 s | 4.0 x |\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+func TestLoaderTable(t *testing.T) {
+	ours, theirs := contender{name: "gonbatch"}, contender{name: "Pillow"}
+	report := loaderReport{CPU: "A CPU", Load: "0.1", Decoder: "libjpeg-turbo", Batch: 64, Steps: 100, Rounds: 3, Tables: []loaderTable{
+		{Title: "JPEGs.", contenders: []contender{ours, theirs}, shows: imagesPerSecond, Rows: byWorkers(1)},
+		{Title: "Waiting.", contenders: []contender{ours}, shows: deviceIdle, Rows: []loaderRow{{Name: "1 worker"}}},
+	}}
+	for _, table := range report.Tables {
+		for i := range table.Rows {
+			table.Rows[i].Found = map[string][]measurement{}
+			for _, speed := range []float64{300, 1, 200} {
+				table.Rows[i].Found["gonbatch"] = append(table.Rows[i].Found["gonbatch"], measurement{ImagesPerSecond: speed, DataWait: 1 / speed})
+				table.Rows[i].Found["Pillow"] = append(table.Rows[i].Found["Pillow"], measurement{Version: "2.15", ImagesPerSecond: speed / 2})
+			}
+		}
+	}
+	got := report.markdown()
+	for _, want := range []string{
+		"JPEGs in gonbatch: libjpeg-turbo.\nA CPU, load average before: 0.1.\n\nJPEGs.\n\n",
+		"| | gonbatch, images/s | Pillow 2.15, images/s | gonbatch is |\n|---|--:|--:|--:|\n| 0 workers | 200 | 100 | 2.00 x |\n| 1 worker | 200 | 100 | 2.00 x |\n",
+		"| | gonbatch, device idle |\n|---|--:|\n| 1 worker | 0.50 % |\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
+func TestInferenceTable(t *testing.T) {
+	r := inferenceReport{CPU: "A CPU", Load: "0.1", Rounds: 3, Versions: []string{"with XLA", "2.15"}, Networks: []inferenceNetwork{{Title: "CNN"}}}
+	for _, slower := range []float64{1, 4, 2} {
+		var line inferenceLine
+		if err := json.Unmarshal(fmt.Appendf(nil, `{"sizes": [{"batch": 1, "ms": %g}, {"batch": 16, "ms": %g}]}`, slower, 5*slower), &line); err != nil {
+			t.Fatal(err)
+		}
+		r.Networks[0].add(true, line)
+		line.Sizes[1].Millis *= 1.5
+		r.Networks[0].add(false, line)
+	}
+	got := r.markdown()
+	for _, want := range []string{"gonbatch with XLA, and\nPyTorch 2.15 with eval", "| 1 | 2.00 | 500 | 2.00 | 500 | 1.00 x |\n| 16 | 10.00 | 1600 | 15.00 | 1067 | 1.50 x |\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -37,6 +37,7 @@ type measurement struct {
 	// there only if requested: how much longer a step takes in a trainer's loop than in a bare one,
 	// and the costs of a checkpoint.
 	CPUPerStep float64 `json:"cpu_ms_per_step"`
+	DataWait   float64 `json:"data_wait"` // The share of the time in which steps waited for batches.
 	Over       float64 `json:"over_ms"`
 	MeanOver   float64 `json:"mean_over_ms"`
 	Stall      float64 `json:"stall_ms"`

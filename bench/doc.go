@@ -26,8 +26,12 @@
 // Compilation: the first step of a new process, of `submit --local` and of a cell, with and without
 // the compile cache.
 //
-// Loading: training steps while a dataset waits, and JPEGs from a folder, next to PyTorch's
-// DataLoader.
+// Loading: training steps while a dataset waits, JPEGs from a folder, and how long the device waits
+// for batches, next to PyTorch's DataLoader with several decoders; and the memory of a billion
+// examples.
+//
+// Inference: the latency and the throughput of the CNN and of ResNet-18 by batch size, next to
+// PyTorch.
 //
 // All-reduce: in a compiled program, over Open MPI and over our TCP, compared with MPI_Allreduce of
 // the same library in a C program, and with PyTorch's gloo.

@@ -30,7 +30,7 @@ func main() {
 	flag.IntVar(&opts.steps, "steps", 100, "training steps of one measurement, after a warm-up; fewer of large networks")
 	flag.IntVar(&opts.batch, "batch", 64, "images a rank, of the trainer")
 	flag.StringVar(&opts.only, "only", "", "measure only this: "+strings.Join(measureNames(), ", "))
-	flag.StringVar(&opts.network, "network", "", "of the training steps, measure only those of this: "+strings.Join(networkNames(), ", "))
+	flag.StringVar(&opts.network, "network", "", "of the training steps and the inference, measure only this: "+strings.Join(networkNames(), ", "))
 	flag.StringVar(&opts.out, "out", defaultOut, "folder of the results")
 	flag.StringVar(&opts.notebook, "notebook", filepath.Join("notebooks", "mnist.ipynb"), "notebook to submit")
 	flag.StringVar(&opts.foreign, "foreign", "", "notebook to check; default: one in GoMLX's module")
@@ -54,6 +54,7 @@ var measures = []struct {
 	{"kernel", shown(measureKernels), false}, {"compile", shown(measureCompilations), true}, {"loader", shown(measureLoaders), true},
 	{"allreduce", shown(measureAllReduces), false}, {"control", shown(measureControl), false},
 	{"scaling", shown(measureScaling), true},
+	{"inference", shown(measureInferences), true},
 }
 
 // shown makes a measure return its report as a table.

@@ -106,25 +106,31 @@ func (c twin) setWeights(t *testing.T, store *model.Store) {
 		if v.Shape().DType != dtypes.Float64 || strings.HasSuffix(v.Path(), "/avg_weight") {
 			continue
 		}
-		name, l := c.inTorch(v.Path()), likeTorch(v.Path(), v.Shape().Dimensions)
-		values := noise(name, v.Shape().Size())
-		for i := range values {
-			switch {
-			case v.Shape().Rank() > 1:
-				values[i] *= math.Sqrt(3 * float64(l.size()[0]) / float64(len(values)))
-			case strings.HasSuffix(name, "weight"), strings.HasSuffix(name, "running_var"):
-				values[i] = values[i]/2 + 1
-			default:
-				values[i] /= 2
-			}
-		}
+		l := likeTorch(v.Path(), v.Shape().Dimensions)
+		values := l.weights(c.inTorch(v.Path()))
 		if err := v.SetValue(l.tensor(values)); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// noise returns numbers from -1 to 1, by MurmurHash3's finalizer, as testdata/pytorch.py does.
+// weights returns the values of a variable in PyTorch's order, as testdata/weights.py does.
+func (l layout) weights(name string) []float64 {
+	values := noise(name, product(l.here))
+	for i := range values {
+		switch {
+		case len(l.size()) > 1:
+			values[i] *= math.Sqrt(3 * float64(l.size()[0]) / float64(len(values)))
+		case strings.HasSuffix(name, "weight"), strings.HasSuffix(name, "running_var"):
+			values[i] = values[i]/2 + 1
+		default:
+			values[i] /= 2
+		}
+	}
+	return values
+}
+
+// noise returns numbers from -1 to 1, by MurmurHash3's finalizer, as testdata/weights.py does.
 func noise(name string, n int) []float64 {
 	values, seed := make([]float64, n), crc32.ChecksumIEEE([]byte(name))*0x9E3779B9
 	for i := range values {

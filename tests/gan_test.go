@@ -3,7 +3,9 @@ package tests
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,13 +14,14 @@ import (
 )
 
 // TestGAN trains the notebook with two models, two losses and two optimizers for two short epochs,
-// on one rank and on two, and checks its metrics and samples. Whether it draws digits after full
-// epochs is left for people to judge.
+// on one rank and on two, and checks its metrics and samples, and that another network reads them.
+// docs/notebooks.md has what it reads after full epochs.
 func TestGAN(t *testing.T) {
 	for _, tasks := range []string{"1", "2"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)
-			u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "gan.ipynb"), "--", "-max_epochs", "2", "-limit_train_batches", "10", "-log_every", "5")
+			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "gan.ipynb"), "--", "-max_epochs", "2", "-limit_train_batches", "10", "-log_every", "5")
+			checkJudge(t, out)
 			run := u.run(t)
 			all, err := rundir.ReadMetrics(run)
 			if err != nil {
@@ -39,6 +42,33 @@ func TestGAN(t *testing.T) {
 				checkSamples(t, filepath.Join(run.Curves(), "images", "samples", fmt.Sprintf("step-%08d.png", step)))
 			}
 		})
+	}
+}
+
+// judged matches what the notebook's reader prints about the drawn digits.
+var judged = regexp.MustCompile(`of 1000 drawn digits, its mean confidence is (\d\.\d+), and it is more than 90 % sure of \d+; zeros to nines: \[(.*)\]`)
+
+// checkJudge checks that rank 0 alone printed what the reader has read, that its confidence can be a
+// mean of highest probabilities, and that it has read each image once.
+func checkJudge(t *testing.T, out string) {
+	t.Helper()
+	all := judged.FindAllStringSubmatch(out, -1)
+	if len(all) != 1 {
+		t.Fatalf("the reader's results: %q; want them once", all)
+	}
+	if confidence, err := strconv.ParseFloat(all[0][1], 64); err != nil || !(confidence > 0.1 && confidence <= 1) {
+		t.Errorf("a mean confidence of %s, want more than 0.1 and at most 1", all[0][1])
+	}
+	sum := 0
+	for _, text := range strings.Fields(all[0][2]) {
+		count, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += count
+	}
+	if sum != 1000 {
+		t.Errorf("the reader has read %d images, want 1000: %s", sum, all[0][2])
 	}
 }
 

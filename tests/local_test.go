@@ -17,7 +17,8 @@ func TestLocalMNIST(t *testing.T) {
 		t.Errorf("test accuracy %.4f, want at least 0.985:\n%s", got, out)
 	}
 	run := u.run(t)
-	wantAll(t, out, "epoch 2/2  step 1874/1874", run.Path(), "metrics", "checkpoint")
+	wantAll(t, out, "epoch 2/2  step 1874/1874", "macro F1 0.9", run.Path(), "metrics", "checkpoint")
+	checkRecorded(t, run, 1)
 	wantAll(t, read(t, run.RankLog(0)), "epoch 2/2  step 1874/1874")
 	wantAll(t, read(t, run.Metrics()), `"step":1874`)
 }

@@ -25,6 +25,8 @@ func TestNotebookInJupyter(t *testing.T) {
 	if got := accuracy(t, last); got < 0.985 {
 		t.Errorf("test accuracy %.4f, want at least 0.985:\n%s", got, last)
 	}
+	wantAll(t, last, "class", "precision", "macro F1 0.9")
+	checkShown(t, result, 0, 0, 0, 1)
 }
 
 // inJupyter executes an example notebook with the kernel that `submit kernel install` installs.

@@ -58,10 +58,16 @@ func torchNames() map[string]trainer.Target {
 	}
 }
 
-// torchExample returns the images of the file, each with an arbitrary label, and PyTorch's outputs.
+// torchExample returns the images of torchFile, each with an arbitrary label, and PyTorch's outputs.
 func torchExample(t *testing.T) (images data.Dataset, outputs []float32) {
 	t.Helper()
-	f, err := os.Open(torchFile)
+	return exampleOf(t, torchFile)
+}
+
+// exampleOf returns the images of a file, each with an arbitrary label, and PyTorch's outputs.
+func exampleOf(t *testing.T, path string) (images data.Dataset, outputs []float32) {
+	t.Helper()
+	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +123,42 @@ func testInitFromTorch(t *testing.T) {
 	// PyTorch has counted 3 batches, and Fit one more.
 	if counts := tensors.MustCopyFlatData[float32](tr.Store().GetVariable("/norm/batch_normalization/avg_weight").MustValue()); len(counts) != 3 || counts[0] != 4 {
 		t.Errorf("the counts of the batch normalization are %v, want 4", counts)
+	}
+}
+
+// transposedFile was written by PyTorch, with testdata/writetransposed.py.
+const transposedFile = "testdata/transposed.safetensors"
+
+// transposedNet is the network of testdata/writetransposed.py, for images [batch, 4, 3, 2].
+func transposedNet(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = cnn.TransposedConvolution(scope.In("up"), x).Channels(5).KernelSize(4).Strides(2).Padding(1).Done()
+	x = activation.Relu(cnn.BatchNorm(scope.In("norm"), x).Epsilon(1e-5).Momentum(0.9).Done())
+	x = cnn.Convolution(scope.In("mix"), x).Channels(4).KernelSize(3).PadSame().Done()
+	return cnn.TransposedConvolution(scope.In("image"), x).Channels(3).KernelSize(3).UseBias(false).Done()
+}
+
+// TestInitFromTorchTransposed: with PyTorch's weights, transposed convolutions have PyTorch's
+// outputs.
+func TestInitFromTorchTransposed(t *testing.T) {
+	images, want := exampleOf(t, transposedFile)
+	task := trainer.Supervised(transposedNet, loss.MeanSquaredError, trainer.SGD{LearningRate: 0.1})
+	layers := map[string]string{"up": "/up/transposed_conv", "bn": "/norm", "mix": "/mix", "image": "/image/transposed_conv", "": ""}
+	tr, _ := newTrainer(t, trainer.Config{BatchSize: 6}, task, trainer.InitFromTorch(transposedFile, layers))
+	var got []float32
+	err := tr.PredictOnMain(t.Context(), images, func(_ []int, predictions []*tensors.Tensor) error {
+		got = append(got, tensors.MustCopyFlatData[float32](predictions[0])...)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d outputs, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if diff := math.Abs(float64(got[i] - want[i])); !(diff < 1e-5) {
+			t.Errorf("output %d is %g, PyTorch's is %g", i, got[i], want[i])
+		}
 	}
 }
 
@@ -184,6 +226,10 @@ func TestInitFromNamesRefuses(t *testing.T) {
 				all["conv1.bias"] = trainer.Target{Variable: "/hidden/dense/biases"}
 			}),
 			[]string{"conv1.bias, (Float32)[3] and fc1.bias, (Float32)[7]: both become /hidden/dense/biases"},
+		},
+		"not a transposed convolution": {
+			torch(func(all map[string]string) { all["fc2"] = "/logits/transposed_conv" }),
+			[]string{"fc2.weight, for /logits/transposed_conv/weights: TorchConvTranspose: the weight must have the shape [in, out, height, width], got (Float32)[4, 7]"},
 		},
 		"no path": {
 			names(func(all map[string]trainer.Target) { all["conv1.bias"] = trainer.Target{Variable: "conv"} }),

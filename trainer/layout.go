@@ -36,6 +36,15 @@ func TorchConv(t *tensors.Tensor) (*tensors.Tensor, error) {
 	return permuted(t, axes...)
 }
 
+// TorchConvTranspose converts the weight of PyTorch's ConvTranspose2d, [in, out, height, width], to
+// that of cnn.TransposedConvolution, [height, width, in, out].
+func TorchConvTranspose(t *tensors.Tensor) (*tensors.Tensor, error) {
+	if t.Rank() != 4 {
+		return nil, fmt.Errorf("TorchConvTranspose: the weight must have the shape [in, out, height, width], got %s", t.Shape())
+	}
+	return permuted(t, 2, 3, 0, 1)
+}
+
 // TorchFlattened is the layout of PyTorch's first Linear after the Flatten of images, whose
 // channels come first there and last here. Its weight is [out, channels*height*width], and becomes
 // [height*width*channels, out].

@@ -21,7 +21,9 @@ import (
 //	}, "/conv_0", "/norm_0")
 //
 // It converts Linear, Conv1d to Conv3d, BatchNorm and LayerNorm to GoMLX's layers or those of
-// package cnn. InitFromNames converts others, such as a Linear after a Flatten (see TorchFlattened)
+// package cnn. A file doesn't say whether a weight is that of a Conv2d or of a ConvTranspose2d: for
+// the latter, add transposed_conv to the scope that cnn.TransposedConvolution is given, as in
+// "up": "/up_0/transposed_conv". InitFromNames converts others, such as a Linear after a Flatten (see TorchFlattened)
 // or an Embedding; both can be used for one file, for different scopes. Give cnn.BatchNorm
 // PyTorch's Epsilon, 1e-5, and Momentum, 0.9.
 //
@@ -50,11 +52,15 @@ func torchTargets(file map[string]*tensors.Tensor, layers map[string]string) (ma
 		case !ok:
 			unexpected = append(unexpected, name)
 		case layers[key] != "":
-			to, ok := torchTarget(file, layer, parameter)
-			if !ok {
-				return nil, fmt.Errorf("%s, %s: it is no parameter of a Linear, Conv, BatchNorm or LayerNorm: leave out %q here, and use InitFromNames for it", name, file[name].Shape(), layer)
+			scope, transposed := layers[key], path.Base(layers[key]) == torchTransposed.scope
+			if transposed {
+				scope = path.Dir(scope)
 			}
-			found[name] = Target{path.Join(layers[key], to.Variable), to.Layout}
+			to, ok := torchTarget(file, layer, parameter, transposed)
+			if !ok {
+				return nil, fmt.Errorf("%s, %s: it is no parameter of a Linear, Conv, ConvTranspose2d, BatchNorm or LayerNorm: leave out %q here, and use InitFromNames for it", name, file[name].Shape(), layer)
+			}
+			found[name] = Target{path.Join(scope, to.Variable), to.Layout}
 		}
 	}
 	for layer, scope := range layers {
@@ -85,17 +91,21 @@ var (
 	torchLayerNorm = torchLayer{"layer_normalization", map[string]string{"weight": "gain", "bias": "offset"}, nil}
 	torchLinear    = torchLayer{"dense", map[string]string{"weight": "weights", "bias": "biases"}, TorchLinear}
 	torchConv      = torchLayer{"conv", map[string]string{"weight": "weights", "bias": "biases"}, TorchConv}
+
+	torchTransposed = torchLayer{"transposed_conv", map[string]string{"weight": "weights", "bias": "biases"}, TorchConvTranspose}
 )
 
 // torchTarget returns the target of a layer's parameter, below the layer's scope. The layer's other
-// parameters show what it is.
-func torchTarget(file map[string]*tensors.Tensor, layer, parameter string) (to Target, ok bool) {
+// parameters show what it is, unless it is a transposed convolution.
+func torchTarget(file map[string]*tensors.Tensor, layer, parameter string, transposed bool) (to Target, ok bool) {
 	prefix := layer + "."
 	if layer == "" { // The file has a single layer: "weight", "bias".
 		prefix = ""
 	}
 	kind, mean, weight := torchConv, file[prefix+"running_mean"], file[prefix+"weight"]
 	switch {
+	case transposed:
+		kind = torchTransposed
 	case mean != nil:
 		kind = torchBatchNorm
 	case weight == nil:

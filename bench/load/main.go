@@ -1,10 +1,18 @@
 // Command load times the loading of batches, and prints one JSON line:
 //
-//	{"images_per_second": 1650, "ms_per_step": 38.8}
+//	{"images_per_second": 1650, "ms_per_step": 38.8, "data_wait": 0.01, "peak_mb": 250}
 //
-// With -what step it takes training steps of a network with a dataset that waits for a while in
-// each batch, as one does that reads from a slow disk; with -what jpeg it loads a folder of JPEGs
-// and trains nothing. Its peer is bench/peers/dataloader.py.
+// -what says what is loaded:
+//
+//   - step: training steps of a network with a dataset that waits for a while in each batch, as one
+//     does that reads from a slow disk
+//   - fit: the same by the trainer, whose metric train/data_wait is data_wait: the share of the time
+//     in which the device waited for a batch
+//   - jpeg: a folder of JPEGs; nothing is trained
+//   - indexed and stream: 1,000,000,000 examples, shuffled; nothing is trained. peak_mb is the most
+//     memory that the process used, in MB.
+//
+// Its peer is bench/peers/dataloader.py.
 package main
 
 import (
@@ -35,14 +43,14 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.what, "what", "step", "step or jpeg")
+	flag.StringVar(&o.what, "what", "step", "step, fit, jpeg, indexed or stream")
 	flag.StringVar(&o.folder, "folder", "", "folder of JPEGs, with a folder for each class")
 	flag.IntVar(&o.side, "side", 224, "height and width to which the JPEGs are scaled")
 	flag.IntVar(&o.batch, "batch", 64, "images in a batch")
 	flag.IntVar(&o.steps, "steps", 100, "batches to time")
 	flag.IntVar(&o.warmUp, "warm-up", 5, "batches before, with the compilation")
 	flag.IntVar(&o.workers, "workers", 0, "batches that are loaded at once; 0: none ahead")
-	flag.DurationVar(&o.wait, "wait", 0, "how long a batch of -what step waits")
+	flag.DurationVar(&o.wait, "wait", 0, "how long a batch of -what step and fit waits")
 	flag.Parse()
 	if err := run(o); err != nil {
 		log.Fatal(err)
@@ -55,29 +63,60 @@ func run(o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()
-	workers := o.workers
-	if workers == 0 {
-		workers = -1
+	line := map[string]float64{}
+	if o.what == "fit" {
+		err = fit(world, o, line)
+	} else {
+		err = iterate(world, o, line)
 	}
-	var ds data.Dataset = slow{o.wait}
-	if o.what == "jpeg" {
-		if ds, err = data.ImageFolder(o.folder, data.FolderConfig{Height: o.side, Width: o.side}); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
+	}
+	line["images_per_second"] = 1000 * float64(o.batch) / line["ms_per_step"]
+	if line["peak_mb"], err = peak(); err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(line)
+}
+
+// iterate loads batches by a loop of its own.
+func iterate(world *distributed.World, o options, line map[string]float64) error {
+	ds, err := o.dataset()
+	if err != nil {
+		return err
 	}
 	loader, err := world.Loader(ds, distributed.LoaderOptions{
-		BatchSize: o.batch, Shuffle: true, Epochs: 1 << 30, Loading: distributed.Loading{Workers: workers, Prefetch: 2 * o.workers},
+		BatchSize: o.batch, Shuffle: true, Epochs: 1 << 30, Loading: distributed.Loading{Workers: o.workersHere(), Prefetch: 2 * o.workers},
 	})
 	if err != nil {
 		return err
 	}
 	defer loader.Close()
 	elapsed, err := timed(o, loader, stepOf(world, o.what))
-	if err != nil {
-		return err
+	line["ms_per_step"] = 1000 * elapsed.Seconds() / float64(o.steps)
+	return err
+}
+
+// workersHere is the number of workers as the loader wants it: -1 for none.
+func (o options) workersHere() int {
+	if o.workers == 0 {
+		return -1
 	}
-	each := elapsed.Seconds() / float64(o.steps)
-	return json.NewEncoder(os.Stdout).Encode(map[string]float64{"images_per_second": float64(o.batch) / each, "ms_per_step": 1000 * each})
+	return o.workers
+}
+
+func (o options) dataset() (data.Dataset, error) {
+	switch o.what {
+	case "step", "fit":
+		return slow{o.wait, imageCount}, nil
+	case "jpeg":
+		return data.ImageFolder(o.folder, data.FolderConfig{Height: o.side, Width: o.side})
+	case "indexed":
+		return slow{0, billion}, nil
+	case "stream":
+		return data.FromStream(numbers{}, data.StreamConfig{Examples: billion})
+	}
+	return nil, fmt.Errorf("-what %s: want step, fit, jpeg, indexed or stream", o.what)
 }
 
 // timed returns how long the steps after the warm-up take.
@@ -103,7 +142,7 @@ func timed(o options, l distributed.Loader, step func(train.Batch) error) (time.
 
 // stepOf returns a training step, or nothing.
 func stepOf(w *distributed.World, what string) func(train.Batch) error {
-	if what == "jpeg" {
+	if what != "step" {
 		return func(batch train.Batch) error { return batch.Finalize() }
 	}
 	t := train.NewTrainer(w.Backend(), model.NewStore(), models.MNIST, loss.SparseCategoricalCrossEntropyLogits, w.Optimizer(optimizer.Adam().LearningRate(1e-3).Done()), nil, nil)
@@ -120,22 +159,4 @@ func stepOf(w *distributed.World, what string) func(train.Batch) error {
 		}
 		return nil
 	}
-}
-
-// slow is a dataset of black images whose batches take a while.
-type slow struct{ wait time.Duration }
-
-const imageCount = 6400
-
-func (slow) Name() string { return "slow" }
-func (slow) Len() int     { return imageCount }
-
-func (s slow) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	time.Sleep(s.wait)
-	numbers := make([]int32, len(indices))
-	for i, index := range indices {
-		numbers[i] = int32(index % 10)
-	}
-	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float32, len(indices)*28*28), len(indices), 28, 28, 1)},
-		[]*tensors.Tensor{tensors.FromFlatDataAndDimensions(numbers, len(indices), 1)}, nil
 }

@@ -1,6 +1,7 @@
 package scale_test
 
 import (
+	"bytes"
 	"image"
 	"math/rand/v2"
 	"testing"
@@ -23,6 +24,10 @@ func TestBilinear(t *testing.T) {
 		got := image.NewRGBA(image.Rect(0, 0, 1+random.IntN(90), 1+random.IntN(90)))
 		want := image.NewRGBA(got.Rect)
 		scale.Bilinear(got, from.SubImage(part).(*image.RGBA))
+		scale.Plain(want, from.SubImage(part).(*image.RGBA))
+		if !bytes.Equal(got.Pix, want.Pix) {
+			t.Fatalf("%v of %v to %v: the bytes depend on the processor", part, from.Rect, got.Rect)
+		}
 		draw.BiLinear.Scale(want, want.Rect, from, part, draw.Src, nil)
 		for i := range got.Pix {
 			if d := int(got.Pix[i]) - int(want.Pix[i]); d < -2 || d > 2 {
@@ -47,5 +52,17 @@ func TestBilinearKeepsColors(t *testing.T) {
 				t.Fatalf("byte %d of an image of %d is %d", i, value, got)
 			}
 		}
+	}
+}
+
+// BenchmarkBilinear scales a photo of 375x375 pixels to 224x224.
+func BenchmarkBilinear(b *testing.B) {
+	from, to := image.NewRGBA(image.Rect(0, 0, 375, 375)), image.NewRGBA(image.Rect(0, 0, 224, 224))
+	for name, bilinear := range map[string]func(to, from *image.RGBA){"here": scale.Bilinear, "plain": scale.Plain} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				bilinear(to, from)
+			}
+		})
 	}
 }

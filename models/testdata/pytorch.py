@@ -7,15 +7,14 @@ github.com/milesial/Pytorch-UNet, the DCGAN those of github.com/pytorch/examples
 """
 
 import json
-import math
 import pathlib
-import zlib
 
-import numpy
 import timm.models.vision_transformer
 import torch
 import torchvision
 from torch import nn
+
+from weights import noise, weights
 
 
 class Down(nn.Module):
@@ -125,23 +124,6 @@ NETWORKS = {
     "discriminator of 32 pixels": (lambda: discriminator(3, 1, 3), (3, 1, 32, 32)),
     "discriminator of 64 pixels": (lambda: discriminator(4, 3, 2), (3, 3, 64, 64)),
 }
-
-
-def noise(name, shape):
-    """Numbers from -1 to 1, by MurmurHash3's finalizer."""
-    seed = numpy.uint32(zlib.crc32(name.encode()) * 0x9E3779B9 & 0xFFFFFFFF)
-    h = numpy.arange(math.prod(shape), dtype=numpy.uint32) + seed
-    h = (h ^ h >> 16) * numpy.uint32(0x85EBCA6B)
-    h = (h ^ h >> 13) * numpy.uint32(0xC2B2AE35)
-    h ^= h >> 16
-    return torch.from_numpy((h + 0.5) / 2**31 - 1).reshape(tuple(shape))
-
-
-def weights(name, shape):
-    values = noise(name, shape)
-    if len(shape) > 1:
-        return values * math.sqrt(3 * shape[0] / math.prod(shape))
-    return values / 2 + (name.endswith(("weight", "running_var")))
 
 
 def digest(name, values):

@@ -1,0 +1,141 @@
+// Command infer times how long a network takes for batches of several sizes, from the images in
+// memory to their logits in memory, and prints one JSON line:
+//
+//	{"version": "with oneDNN 3.2.0", "sizes": [{"batch": 1, "ms": 1.2}, {"batch": 16, "ms": 7.9}]}
+//
+// ms is the median time of a batch, in milliseconds. The weights are random. Its peer is
+// bench/peers/inference.py.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/distributed"
+	"gonbatch/models"
+)
+
+type options struct {
+	model, sizes string
+	period       time.Duration
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.model, "model", "cnn", "the network: cnn or resnet18")
+	flag.StringVar(&o.sizes, "sizes", "1,256", "batch sizes")
+	flag.DurationVar(&o.period, "period", time.Second, "how long each size is measured")
+	flag.Parse()
+	if err := run(o); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// line is what is printed.
+type line struct {
+	Version string `json:"version"`
+	Sizes   []size `json:"sizes"`
+}
+
+// size is the median time of batches of one size.
+type size struct {
+	Batch  int     `json:"batch"`
+	Millis float64 `json:"ms"`
+}
+
+func run(o options) (err error) {
+	world, err := distributed.Init()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, world.Close()) }()
+	net, err := newNetwork(world, o.model)
+	if err != nil {
+		return err
+	}
+	found := line{Version: "with " + world.Kernels()}
+	for text := range strings.SplitSeq(o.sizes, ",") {
+		batch, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("-sizes %s: %w", o.sizes, err)
+		}
+		millis, err := net.measure(batch, o.period)
+		if err != nil {
+			return fmt.Errorf("a batch of %d: %w", batch, err)
+		}
+		found.Sizes = append(found.Sizes, size{batch, millis})
+	}
+	return json.NewEncoder(os.Stdout).Encode(found)
+}
+
+// network is a network for predictions, and the size of its images.
+type network struct {
+	exec  *model.Exec
+	image []int
+}
+
+func newNetwork(w *distributed.World, name string) (n network, err error) {
+	net := models.MNIST
+	n.image = []int{28, 28, 1}
+	switch name {
+	case "cnn":
+	case "resnet18":
+		net, n.image = models.ResNet18(10), []int{32, 32, 3}
+	default:
+		return n, fmt.Errorf("-model %s: want cnn or resnet18", name)
+	}
+	n.exec, err = model.NewExec(w.Backend(), model.NewStore(), func(scope *model.Scope, x *graph.Node) *graph.Node {
+		scope.Store().SetTraining(x.Graph(), false)
+		return net(scope, x)
+	})
+	return n, err
+}
+
+// measure returns the median time of batches of a size, in milliseconds. The first ones, for which
+// the program is compiled, don't count.
+func (n network) measure(batch int, period time.Duration) (float64, error) {
+	shape := append([]int{batch}, n.image...)
+	images := make([]float32, batch*shape[1]*shape[2]*shape[3])
+	for i := range images {
+		images[i] = float32(i%255) / 255
+	}
+	var times []time.Duration
+	const warmUp, least = 3, 5
+	began := time.Now()
+	for i := 0; len(times) < least || time.Since(began) < period; i++ {
+		start := time.Now()
+		if err := n.answer(images, shape); err != nil {
+			return 0, err
+		}
+		if i >= warmUp {
+			times = append(times, time.Since(start))
+		} else {
+			began = time.Now()
+		}
+	}
+	slices.Sort(times)
+	return float64(times[len(times)/2].Microseconds()) / 1000, nil
+}
+
+// answer computes the logits of a batch.
+func (n network) answer(images []float32, shape []int) error {
+	x := tensors.FromFlatDataAndDimensions(images, shape...)
+	logits, err := n.exec.Exec(x)
+	if err != nil {
+		return err
+	}
+	_, err = tensors.CopyFlatData[float32](logits[0]) // Wait for the device.
+	return errors.Join(err, x.FinalizeAll(), logits[0].FinalizeAll())
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"gonbatch/data/cifar10"
+)
+
+// notebook is how a notebook runs in full size.
+type notebook struct {
+	name  string
+	args  []string // After "--".
+	needs func(context.Context) error
+	shows *regexp.Regexp // Lines of its output that the page shows.
+	goals []goal
+}
+
+// goal is a value that a notebook must reach.
+type goal struct {
+	text string
+	met  func(result) bool
+}
+
+// notebooks are all of them, in the order in which a newcomer reads them.
+var notebooks = []notebook{
+	{name: "tour", shows: regexp.MustCompile(`^answers: `)},
+	{name: "linear_regression", shows: lines(`test/`, `^weight`, `^bias`)},
+	{
+		name: "mnist", args: []string{"-epochs", "5"}, shows: lines(`^ *class `, `^ *\d +\d`, `^accuracy `),
+		goals: []goal{atLeast("test/accuracy", 0.99)},
+	},
+	{name: "mnist_sweep", shows: lines(`^rate `, `^the best `)},
+	{name: "fashion_mnist", goals: []goal{atLeast("test/accuracy", 0.90)}},
+	{name: "finetune", shows: lines(`^accuracy `)},
+	{
+		name: "gan", shows: lines(`^the reader's accuracy `, `^of \d+ drawn digits`),
+		goals: []goal{{"the reader's mean confidence >= 0.9, and each digit is drawn", digitsAreRead}},
+	},
+	{name: "gpt", shows: lines(`^a GPT of `)},
+	{name: "data_loading", shows: lines(`images/s`, ` ms`)},
+	{name: "inference", shows: lines(`^devices: `)},
+	{name: "cifar10_resnet18", needs: cifar10Images, shows: lines(`^devices: `), goals: []goal{atLeast("test/accuracy", 0.9)}},
+}
+
+// lines matches each line that matches one of the patterns.
+func lines(patterns ...string) *regexp.Regexp {
+	all := ""
+	for i, p := range patterns {
+		if i > 0 {
+			all += "|"
+		}
+		all += p
+	}
+	return regexp.MustCompile(all)
+}
+
+// atLeast is a goal for a metric.
+func atLeast(metric string, least float64) goal {
+	return goal{fmt.Sprintf("%s >= %g", metric, least), func(r result) bool { return r.Metrics[metric] >= least }}
+}
+
+var (
+	confidence = regexp.MustCompile(`mean confidence is (\d\.\d+)`)
+	noDigits   = regexp.MustCompile(`[\[ ]0[\] ]`)
+)
+
+// digitsAreRead reports whether the reader of gan.ipynb is sure of what it reads, and reads all ten
+// digits.
+func digitsAreRead(r result) bool {
+	for _, line := range r.Output {
+		if match := confidence.FindStringSubmatch(line); match != nil {
+			return match[1] >= "0.9" && !noDigits.MatchString(line)
+		}
+	}
+	return false
+}
+
+// cifar10Images gets the images of CIFAR-10.
+func cifar10Images(ctx context.Context) error {
+	_, _, err := cifar10.Load(ctx)
+	return err
+}
