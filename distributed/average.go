@@ -10,19 +10,20 @@ import (
 	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"gonbatch/distributed/collective"
 	"gonbatch/distributed/pjrt"
 )
 
 // average returns the mean of each node over the ranks. It uses one all-reduce for each bucket,
 // because each collective costs latency.
-func average(nodes []*graph.Node) []*graph.Node {
+func (w *World) average(nodes []*graph.Node) []*graph.Node {
 	averaged := slices.Clone(nodes)
 	for _, group := range buckets(nodes, bucketBytes()) {
 		flat := make([]*graph.Node, len(group))
 		for i, index := range group {
 			flat[i] = graph.Reshape(nodes[index], nodes[index].Shape().Size())
 		}
-		mean := pjrt.AllReduceMean(concatenate(flat))
+		mean := w.mean(concatenate(flat))
 		offset := 0
 		for _, index := range group {
 			shape := nodes[index].Shape()
@@ -32,6 +33,14 @@ func average(nodes []*graph.Node) []*graph.Node {
 		}
 	}
 	return averaged
+}
+
+// mean returns the mean of x over the ranks. Half precision travels as it is.
+func (w *World) mean(x *graph.Node) *graph.Node {
+	if x.DType().IsHalfPrecision() {
+		return collective.Over(w).AllReduce(x, collective.Mean)
+	}
+	return pjrt.AllReduceMean(x)
 }
 
 func concatenate(flat []*graph.Node) *graph.Node {

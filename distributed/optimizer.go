@@ -51,7 +51,8 @@ func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradie
 // the means of the gradients over the ranks, computed inside the program. It uses one
 // all-reduce for each bucket of gradients of one element type: of up to 32 MiB on CPUs, and of up
 // to 12 MiB on GPUs, where it runs while the program computes the gradients of the next bucket.
-// Call it once in a step, with all gradients.
+// Gradients of half precision travel as they are, and are averaged in float32. Call it once in a
+// step, with all gradients.
 //
 // It also averages the model's buffers that the graph changes without training them, such as the
 // moving averages of batch normalization, and sets new variables to rank 0's values on every rank.
@@ -66,7 +67,7 @@ func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []
 	for _, v := range buffers {
 		nodes = append(nodes[:len(nodes):len(nodes)], v.NodeValue(gradients[0]))
 	}
-	averaged := average(nodes)
+	averaged := w.average(nodes)
 	for i, v := range buffers {
 		v.SetNodeValue(averaged[len(gradients)+i])
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"gonbatch/distributed/collective"
 	"gonbatch/distributed/pjrt"
 )
 
@@ -39,7 +40,7 @@ func (w *World) ScatterGradients(store *model.Store, gradients []*graph.Node) []
 	for i, v := range buffers {
 		nodes[i] = v.NodeValue(gradients[0])
 	}
-	for i, averaged := range average(nodes) {
+	for i, averaged := range w.average(nodes) {
 		buffers[i].SetNodeValue(averaged)
 	}
 	return parts
@@ -65,7 +66,7 @@ func (w *World) scatter(nodes []*graph.Node) []*graph.Node {
 		}
 		mean := graph.Concatenate(rows, 1)
 		if w.Size() > 1 {
-			mean = pjrt.ReduceScatterMean(mean)
+			mean = w.meanPart(mean)
 		}
 		offset := 0
 		for i, index := range group {
@@ -75,6 +76,14 @@ func (w *World) scatter(nodes []*graph.Node) []*graph.Node {
 		}
 	}
 	return parts
+}
+
+// meanPart returns this rank's row of the mean of x over the ranks. Half precision travels as it is.
+func (w *World) meanPart(x *graph.Node) *graph.Node {
+	if x.DType().IsHalfPrecision() {
+		return collective.Over(w).ReduceScatter(x, collective.Mean)
+	}
+	return pjrt.ReduceScatterMean(x)
 }
 
 // padded returns the elements of x as a vector, with zeros up to the end of the last part.

@@ -98,6 +98,8 @@ func TestConfigErrors(t *testing.T) {
 		{"negative", trainer.Config{MaxSteps: -1}, "", "max_steps: -1"},
 		{"no batch", trainer.Config{BatchSize: -4}, "", "batch_size: -4: it must be at least 1"},
 		{"clip", trainer.Config{GradientClipNorm: -1}, "", "gradient_clip_norm: -1"},
+		{"compression", trainer.Config{GradientCompression: "fp16"}, "", `gradient_compression: "fp16": it must be none or bf16`},
+		{"compression of float64", trainer.Config{GradientCompression: "bf16", Precision: "64-true"}, "", "gradient_compression: bf16 with precision 64-true"},
 		{"precision", trainer.Config{Precision: "16"}, "", `precision: "16": it must be 32-true, bf16-mixed, 16-mixed, bf16-true or 64-true`},
 		{"strategy", trainer.Config{Strategy: "fsdp"}, "", `strategy: "fsdp": it must be auto, single, spmd, ddp or zero1`},
 		{"another world", trainer.Config{Strategy: "ddp"}, "", `strategy: "ddp", but this is`},

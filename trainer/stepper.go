@@ -23,22 +23,23 @@ import (
 // communicate for batch normalization at most, and one that updates. The accumulated gradients are
 // variables. If histograms are logged, there is a third program, which also returns the gradients.
 type stepper struct {
-	world      *distributed.World
-	store      *model.Store
-	objectives []Objective
-	precision  precision
-	clipNorm   float64
-	emaDecay   float64 // 0: no averages of the weights.
-	accumulate int
-	localNorms bool     // See Config.LocalBatchNorm.
-	frozen     []string // Scopes.
-	scales     []scale
-	changes    []GradientFn
-	parts      *parts     // Nil unless the ranks share the update.
-	lossScale  *lossScale // Nil unless the precision needs it.
-	printf     func(format string, args ...any)
-	afterShare func() error // Called when a graph's variables have their values, before it runs.
-	afterBuild func() error // Called once the graph of an update is built, before it runs.
+	world       *distributed.World
+	store       *model.Store
+	objectives  []Objective
+	precision   precision
+	clipNorm    float64
+	emaDecay    float64 // 0: no averages of the weights.
+	accumulate  int
+	compression string   // See Config.GradientCompression.
+	localNorms  bool     // See Config.LocalBatchNorm.
+	frozen      []string // Scopes.
+	scales      []scale
+	changes     []GradientFn
+	parts       *parts     // Nil unless the ranks share the update.
+	lossScale   *lossScale // Nil unless the precision needs it.
+	printf      func(format string, args ...any)
+	afterShare  func() error // Called when a graph's variables have their values, before it runs.
+	afterBuild  func() error // Called once the graph of an update is built, before it runs.
 
 	built          bool            // The program of an update has been built.
 	state          map[string]bool // The paths of the variables that the optimizers have created.
@@ -180,9 +181,9 @@ func (s *stepper) gradientsOf(objective int, scope *model.Scope, loss *graph.Nod
 // rank's parts of them.
 func (s *stepper) averaged(g *graph.Graph, scopes []*model.Scope, gradients []*graph.Node) []*graph.Node {
 	if s.scatters() {
-		return s.world.ScatterGradients(s.store, gradients)
+		return widened(s.world.ScatterGradients(s.store, s.compressed(gradients)))
 	}
-	gradients = s.world.AverageGradients(s.store, gradients)
+	gradients = widened(s.world.AverageGradients(s.store, s.compressed(gradients)))
 	if s.kind == updatesAndShows {
 		s.shown.build(scopes, g, gradients)
 	}

@@ -149,7 +149,7 @@ func (t *Trainer) open() error {
 	t.stepper = &stepper{
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
 		clipNorm: t.config.GradientClipNorm, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
-		localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, changes: t.changes,
+		compression: t.config.GradientCompression, localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, changes: t.changes,
 		parts: newParts(t.world, t.config), lossScale: newLossScale(t.store, precision(t.config.Precision), t.world.Size()), printf: t.printf,
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}
