@@ -70,7 +70,7 @@ func (e *MismatchError) orNil() error {
 
 // modelFirst compares paths so that the model's, which explain the optimizer's, come first.
 func modelFirst(a, b string) int {
-	aTraining, bTraining := inTrainingScope(a), inTrainingScope(b)
+	aTraining, bTraining := OnlyTraining(a), OnlyTraining(b)
 	switch {
 	case aTraining && !bTraining:
 		return 1

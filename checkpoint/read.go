@@ -35,7 +35,7 @@ func Read(path string) (_ *Snapshot, err error) {
 	maps.Copy(s.Tensors, training)
 	maps.Copy(s.Tensors, weights)
 	for path := range weights {
-		if !inTrainingScope(path) { // Older versions wrote the learning rates of the optimizer of a part of the model among the weights.
+		if !OnlyTraining(path) { // Older versions wrote the learning rates of the optimizer of a part of the model among the weights.
 			s.Weights[path] = true
 		}
 	}

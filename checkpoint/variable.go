@@ -38,7 +38,7 @@ func weights(store *model.Store) func(*model.Variable) bool {
 		}
 	}
 	return func(v *model.Variable) bool {
-		if inTrainingScope(v.Path()) {
+		if OnlyTraining(v.Path()) {
 			return false
 		}
 		_, rest, _ := strings.Cut(strings.TrimPrefix(v.Path(), model.ScopeSeparator), model.ScopeSeparator)
@@ -46,8 +46,9 @@ func weights(store *model.Store) func(*model.Variable) bool {
 	}
 }
 
-// inTrainingScope reports whether the variable at this path is one that only training needs.
-func inTrainingScope(path string) bool {
+// OnlyTraining reports whether only training needs the variable at this path, which is in one of
+// GoMLX's own scopes. An optimizer may keep its state in other scopes too.
+func OnlyTraining(path string) bool {
 	scope, rest, nested := strings.Cut(strings.TrimPrefix(path, model.ScopeSeparator), model.ScopeSeparator)
 	return nested && (trainingScopes[scope] || inOptimizerScope(rest)) || !nested && trainingVariables[scope]
 }

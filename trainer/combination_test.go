@@ -41,7 +41,7 @@ type combination struct {
 
 // features are what a random network has.
 type features struct {
-	convolution, norm, shared, unused, fixed, empty, gain, named bool
+	convolution, norm, shared, unused, fixed, empty, gain, named, alike bool
 }
 
 func drawCombination(seed uint64) combination {
@@ -74,6 +74,7 @@ func drawCombination(seed uint64) combination {
 		c.stops = []int64{1 + rng.Int64N(int64(c.config.MaxSteps)-1)}
 	}
 	c.stops = append(c.stops, 0)
+	c.net.alike = often(2)
 	return c
 }
 
@@ -206,7 +207,21 @@ func (f features) build(scope *model.Scope, x *graph.Node) *graph.Node {
 		fixed := scope.In("deep").In("one").WithInitializer(initializer.One).VariableWithShape("w_momentum_momentum", shapes.Make(x.DType(), 1)).SetTrainable(false)
 		x = graph.Mul(x, graph.InsertAxes(fixed.NodeValue(x), 0))
 	}
-	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
+	logits := layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
+	if f.alike {
+		logits = graph.Add(logits, graph.MulScalar(graph.Dot(x, namedLikeState(scope, x)).Product(), 0.1))
+	}
+	return logits
+}
+
+// namedLikeState creates variables that are not trained, with names and shapes that the optimizers'
+// state of the last layer might have. It returns the value of the one that the model uses.
+func namedLikeState(scope *model.Scope, x *graph.Node) *graph.Node {
+	own := scope.Store().Scope("/spare" + scope.Scope() + "/logits/dense").WithInitializer(initializer.One)
+	shape := shapes.Make(x.DType(), x.Shape().Dimensions[1], ranktest.Classes)
+	own.VariableWithShape("weights_1st_moment", shape).SetTrainable(false)
+	own.VariableWithShape("biases_momentum", shapes.Make(x.DType(), ranktest.Classes)).SetTrainable(false)
+	return own.VariableWithShape("weights_momentum", shape).SetTrainable(false).NodeValue(x)
 }
 
 // floatsOf returns the elements of a tensor of any type of numbers.

@@ -61,23 +61,19 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 	if model.GetParamOr(scope, optimizer.ParamClipNaN, false) {
 		panic(fmt.Errorf("trainer: strategy: %q and the hyper-parameter %q: a rank sees only its part of a gradient, and can't drop the whole: turn one of them off", zero1, optimizer.ParamClipNaN))
 	}
-	var others []string
+	before := stateOf(store, variables)
 	ofModel := map[*model.Variable]bool{} // Variables that the model uses, but that are named like state.
-	for state := range stateOf(store, variables) {
-		if _, mine := p.whole[state.Path()]; mine {
-			continue
-		}
-		if ofModel[state] = state.InUseByGraph(g); !ofModel[state] {
-			others = append(others, state.Path())
-		}
+	for state := range before {
+		ofModel[state] = state.InUseByGraph(g)
 	}
-	if len(others) > 0 {
-		panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", zero1, slices.Min(others)))
-	}
-	p.world.UpdateParts(store, g, variables, apply)
+	p.apply(store, g, variables, func(state *model.Variable) bool {
+		_, existed := before[state]
+		_, mine := p.whole[state.Path()]
+		return existed && !mine && !ofModel[state]
+	}, apply)
 	for state, weight := range stateOf(store, variables) {
 		length := p.world.PartLength(weight.Shape().Size())
-		if ofModel[state] || !slices.Equal(state.Shape().Dimensions, []int{length}) {
+		if ofModel[state] || !state.InUseByGraph(g) || !slices.Equal(state.Shape().Dimensions, []int{length}) {
 			continue
 		}
 		shape := weight.Shape().Clone()
@@ -85,6 +81,28 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 		p.whole[state.Path()] = shape
 		p.world.KeepOwn(state)
 	}
+}
+
+// apply lets an optimizer change this rank's parts of the variables. It panics if the optimizer asks
+// for state that another training run has left whole in the store.
+func (p *parts) apply(store *model.Store, g *graph.Graph, variables []*model.Variable, isForeign func(*model.Variable) bool, apply func()) {
+	defer func() {
+		failure := recover()
+		var others []string
+		for state := range stateOf(store, variables) {
+			refused := failure != nil && strings.Contains(fmt.Sprint(failure), state.Path()) // It has another shape.
+			if isForeign(state) && (refused || state.InUseByGraph(g)) {
+				others = append(others, state.Path())
+			}
+		}
+		switch {
+		case len(others) > 0:
+			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", zero1, slices.Min(others)))
+		case failure != nil:
+			panic(failure)
+		}
+	}()
+	p.world.UpdateParts(store, g, variables, apply)
 }
 
 // stateOf lists an optimizer's variables for these weights, with the weights.
@@ -138,13 +156,13 @@ func hasOtherState(variable string) bool {
 }
 
 // cut replaces the optimizer's state in a checkpoint by this rank's parts of it.
-func (p *parts) cut(s *checkpoint.Snapshot) error {
+func (p *parts) cut(s *checkpoint.Snapshot, state map[string]bool) error {
 	if p == nil {
 		return nil
 	}
 	for name, value := range s.Tensors {
 		weight, ok := weightOf(name, s.Weights)
-		if !ok || !slices.Equal(s.Tensors[weight].Shape().Dimensions, value.Shape().Dimensions) {
+		if !ok || !state[name] || !slices.Equal(s.Tensors[weight].Shape().Dimensions, value.Shape().Dimensions) {
 			continue
 		}
 		part, err := p.world.CutPart(value)

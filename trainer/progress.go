@@ -54,6 +54,9 @@ type position struct {
 	// Stream is where the training is in a stream: all ranks in a checkpoint, this rank in memory.
 	Stream *distributed.StreamPosition `json:"stream,omitempty"`
 
+	// State lists the variables of the optimizers.
+	State []string `json:"optimizer_state,omitempty"`
+
 	Callbacks map[string]json.RawMessage `json:"callbacks,omitempty"`
 }
 

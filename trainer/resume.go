@@ -123,11 +123,11 @@ func (t *Trainer) load() error {
 	if t.snapshot, err = t.shared(t.snapshot, from); err != nil {
 		return fmt.Errorf("share %s: %w", from.Path, err)
 	}
-	if err := t.stepper.parts.cut(t.snapshot); err != nil {
+	t.stepper.state = from.At.stateIn(t.snapshot)
+	if err := t.stepper.parts.cut(t.snapshot, t.stepper.state); err != nil {
 		return fmt.Errorf("%s: %w", from.Path, err)
 	}
 	t.matchAverages(t.snapshot)
-	t.stepper.knowState(t.snapshot)
 	t.matchLossScale(t.snapshot)
 	if err := t.snapshot.Restore(t.store, t.rates.paths()...); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -150,6 +151,7 @@ func (r *run) wholePosition() (position, error) {
 	if r.saver.others != nil {
 		at.Writer = r.saver.others.self
 	}
+	at.State = slices.Sorted(maps.Keys(r.stepper.state))
 	at.Metrics = checkpoint.Metrics(maps.Clone(r.metrics))
 	var err error
 	if at.Stream, err = r.wholeStream(at.Stream); err != nil {
@@ -171,10 +173,7 @@ func (r *run) hand(at position, ranks [][]byte, whole map[string]*tensors.Tensor
 	if err != nil {
 		return err
 	}
-	for path := range r.stepper.state { // Whatever their scopes are called.
-		delete(snapshot.Weights, path)
-		delete(snapshot.Trainable, path)
-	}
+	r.stepper.markWeights(snapshot)
 	maps.Copy(snapshot.Tensors, whole)
 	snapshot.Step = at.Step
 	snapshot.WorldSize = r.world.Size()

@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"fmt"
-	"maps"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -10,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
-	"gonbatch/checkpoint"
 	"gonbatch/distributed"
 	"gonbatch/internal/plural"
 )
@@ -42,7 +40,8 @@ type stepper struct {
 	afterBuild  func() error // Called once the graph of an update is built, before it runs.
 
 	built          bool            // The program of an update has been built.
-	state          map[string]bool // The paths of the variables that the optimizers have created.
+	state          map[string]bool // The paths of the variables that the optimizers have created, also before the training was resumed.
+	fixed          map[string]bool // The paths of the model's variables that no optimizer changes.
 	withHistograms bool
 	kind           programKind // Of the program that is being built or run.
 	shown          shownGradients
@@ -213,7 +212,7 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 	step := optimizer.GetGlobalStepVar(s.store)
 	before, values := step.NodeValue(g), s.lossScale.before(g)
 	finite := s.finite(gradients)
-	known := s.paths()
+	made := s.notesState(g)
 	var all []*model.Variable
 	for i, l := range losses {
 		variables := trained(scopes[i], g)
@@ -231,7 +230,7 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 		s.lossScale.finish(g, finite, values)
 	}
 	step.SetNodeValue(graph.AddScalar(before, 1))
-	s.noteState(known)
+	made()
 }
 
 // finite returns a node that is true if no gradient of this update has overflowed on any rank; nil
@@ -246,38 +245,6 @@ func (s *stepper) finite(gradients []*graph.Node) *graph.Node {
 	}
 	overflows := s.wholeSum(graph.ConvertDType(graph.LogicalNot(finite), dtypes.Float32))
 	return graph.Equal(overflows, graph.ZerosLike(overflows))
-}
-
-// noteState records the variables that did not exist before.
-func (s *stepper) noteState(before map[string]bool) {
-	if s.state == nil {
-		s.state = map[string]bool{}
-	}
-	made := s.paths()
-	maps.DeleteFunc(made, func(path string, _ bool) bool { return before[path] })
-	maps.Copy(s.state, made)
-}
-
-// knowState records the variables that are no weights in a checkpoint. The optimizers may never ask
-// for them: the training run may have ended.
-func (s *stepper) knowState(from *checkpoint.Snapshot) {
-	if s.state == nil {
-		s.state = map[string]bool{}
-	}
-	for name := range from.Tensors {
-		if !from.Weights[name] {
-			s.state[name] = true
-		}
-	}
-}
-
-// paths returns the paths of all variables.
-func (s *stepper) paths() map[string]bool {
-	all := map[string]bool{}
-	for v := range s.store.IterVariables() {
-		all[v.Path()] = true
-	}
-	return all
 }
 
 // update lets an objective's optimizer change its variables or, if the ranks share the update, this
