@@ -3,6 +3,7 @@ package trainer
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
@@ -84,6 +85,7 @@ type requests struct {
 // ask returns the variables for which a model asks. To find out, it builds the model in a graph and
 // a store of its own, both of which are thrown away.
 func (s *stepper) ask(inputs, labels []*graph.Node, f modelGraph) (all requests) {
+	defer s.explainEmpty()
 	like := inputs[0].Graph()
 	g := graph.NewGraph(s.world.Backend(), "types of variables")
 	defer g.Finalize()
@@ -112,6 +114,18 @@ func (s *stepper) ask(inputs, labels []*graph.Node, f modelGraph) (all requests)
 		}
 	}
 	return all
+}
+
+// explainEmpty explains why a model may fail where another precision doesn't make it.
+func (s *stepper) explainEmpty() {
+	failure := recover()
+	if failure == nil {
+		return
+	}
+	if strings.Contains(fmt.Sprint(failure), " nil") { // Go's error for a pointer, or GoMLX's for a variable.
+		panic(fmt.Errorf("precision: %q: the trainer first builds the model in an empty store, to see the types of its variables; there it fails, perhaps because it looks for one by GetVariable that it hasn't made: %v", s.precision, failure))
+	}
+	panic(failure)
 }
 
 // parameters returns parameters of a graph with the shapes of the nodes.

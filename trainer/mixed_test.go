@@ -38,7 +38,14 @@ func TestMixedPrecision(t *testing.T) {
 				computes = append(computes, x.DType(), y.DType(), trainer.ComputeDType(y))
 				return y
 			}
-			tr, out := newTrainer(t, trainer.Config{MaxEpochs: 4, BatchSize: 12, Precision: name}, blobTask(net))
+			c := trainer.Config{MaxEpochs: 4, BatchSize: 12, Precision: name}
+			if i == 0 { // Before Fit, the ranks share a model that only evaluates.
+				untrained, _ := newTrainer(t, c, blobTask(net))
+				if metrics, err := untrained.Test(t.Context(), ranktest.Blobs(103)); err != nil || metrics["test/accuracy"] > 0.9 {
+					t.Errorf("%s: %v, %v", name, metrics, err)
+				}
+			}
+			tr, out := newTrainer(t, c, blobTask(net))
 			if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(50)); err != nil {
 				t.Fatal(err)
 			}
@@ -299,6 +306,21 @@ func TestMixedStores(t *testing.T) {
 				t.Errorf("the checkpoint of %s tested in %s: %v", from, to, err)
 			}
 		}
+	}
+}
+
+// TestMixedRefusesForeignVariables: a model that looks for a variable which only its store has is
+// told why it fails.
+func TestMixedRefusesForeignVariables(t *testing.T) {
+	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return graph.Mul(oneLayer(scope, x), graph.ConvertDType(scope.GetVariable("table").NodeValue(x), x.DType()))
+	}
+	store := model.NewStore()
+	store.VariableWithValue("/table", float32(2)).SetTrainable(false)
+	task := trainer.Supervised(net, loss.SparseCategoricalCrossEntropyLogits, plainSGD(0.1))
+	tr, _ := newTrainer(t, trainer.Config{Precision: "bf16-mixed", MaxSteps: 1, BatchSize: 12}, task, trainer.WithStore(store))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "by GetVariable that it hasn't made") {
+		t.Errorf("got %v, want that the store is empty", err)
 	}
 }
 

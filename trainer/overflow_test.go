@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -13,11 +14,13 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
+	"gonbatch/models/cnn"
 	"gonbatch/trainer"
 )
 
@@ -176,6 +179,60 @@ func compareState(t *testing.T, name string, now, before map[string][]byte) {
 	}
 }
 
+// TestOverflowKeepsStatistics: batch normalization doesn't take up a batch that overflows, whether
+// each rank normalizes its own part or all the whole. The ranks have the same averages afterwards.
+func TestOverflowKeepsStatistics(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		for _, local := range []bool{false, true} {
+			for _, perUpdate := range []int{1, 2} {
+				testStatistics(t, local, perUpdate)
+			}
+		}
+	})
+}
+
+func testStatistics(t *testing.T, local bool, perUpdate int) {
+	t.Helper()
+	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		x = layers.Dense(scope.In("wide"), x, true, 4)
+		return layers.Dense(scope.In("narrow"), cnn.BatchNorm(scope, x).Done(), true, 1)
+	}
+	square := func(_, predictions []*graph.Node) *graph.Node {
+		return graph.ReduceAllMean(graph.Square(predictions[0]))
+	}
+	c := trainer.Config{
+		Precision: "16-mixed", LocalBatchNorm: local, AccumulateGradBatches: perUpdate, BatchSize: 6, MaxSteps: 4, MaxEpochs: 9, Shuffle: new(false), Loggers: []string{"none"},
+	}
+	tr, _ := newTrainer(t, c, trainer.Supervised(net, square, plainSGD(0.01)))
+	numbers := flat(60, float32(math.Inf(1)), 7, 20)
+	for i := range numbers {
+		if numbers[i] == 0 {
+			numbers[i] = float32(i%5) - 2
+		}
+	}
+	if err := tr.Fit(t.Context(), numbers, nil); err != nil {
+		t.Fatal(err)
+	}
+	averages := slices.Concat(
+		tensors.MustCopyFlatData[float32](tr.Store().GetVariable("/batch_normalization/mean").MustValue()),
+		tensors.MustCopyFlatData[float32](tr.Store().GetVariable("/batch_normalization/variance").MustValue()))
+	for _, x := range averages {
+		if f := float64(x); math.IsNaN(f) || math.IsInf(f, 0) {
+			t.Errorf("local %v, %d batches: the averages are %v", local, perUpdate, averages)
+		}
+	}
+	if _, skipped := lossScale(t, tr); skipped != 2 {
+		t.Errorf("local %v, %d batches: %d updates skipped, want 2", local, perUpdate, skipped)
+	}
+	all, err := world(t).AllGather([]byte(fmt.Sprint(averages)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same := len(slices.CompactFunc(slices.Clone(all), bytes.Equal)) == 1; !same {
+		t.Errorf("local %v, %d batches: the ranks have the averages %q", local, perUpdate, all)
+	}
+}
+
 // TestOverflowIsLikeAbsence: a training run with a skipped update ends with the weights of one that
 // never saw that batch.
 func TestOverflowIsLikeAbsence(t *testing.T) {
@@ -227,7 +284,7 @@ func TestLossScaleEnds(t *testing.T) {
 }
 
 // TestLossScaleIsState: a training run that is killed after any update resumes bit for bit, with
-// its scale. The scale isn't among the weights.
+// its scale. The scale isn't among the weights, and another training run in the store begins its own.
 func TestLossScaleIsState(t *testing.T) {
 	fit := func(dir string, kill int64) *trainer.Trainer {
 		c := trainer.Config{Precision: "16-mixed", BatchSize: 6, MaxSteps: 12, MaxEpochs: 2, AccumulateGradBatches: 2, EMADecay: 0.9, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: dir, EverySteps: 1}}
@@ -250,6 +307,13 @@ func TestLossScaleIsState(t *testing.T) {
 		dir := t.TempDir()
 		fit(dir, kill)
 		compareWeights(t, weights(t, fit(dir, never).Store()), weights(t, want.Store()))
+	}
+	again, _ := newTrainer(t, trainer.Config{Precision: "16-mixed", BatchSize: 6, MaxSteps: 1, Loggers: []string{"none"}}, sloped(plainSGD(0.1)), trainer.WithStore(want.Store()))
+	if err := again.Fit(t.Context(), flat(60, 0), nil); err != nil {
+		t.Fatal(err)
+	}
+	if scale, skipped := lossScale(t, again); scale != 1<<16 || skipped != 0 {
+		t.Errorf("another training run in the store begins with the scale %g, %d skipped", scale, skipped)
 	}
 	all, err := checkpoint.List(whole)
 	if err != nil || len(all) == 0 {

@@ -30,7 +30,7 @@ func TestHalfProducts(t *testing.T) {
 			z := graph.ConvertDType(graph.Einsum("bnm,bmo->bno", y, narrow(v)), dtypes.Float32)
 			return graph.Gradient(graph.ReduceAllSum(graph.Square(z)), x, w, v)
 		})
-		_, err := exec.Exec(zeros(5, 7, 33), zeros(33, 9), zeros(5, 9, 4))
+		_, err := exec.Call(zeros(5, 7, 33), zeros(33, 9), zeros(5, 9, 4))
 		reset()
 		if err != nil {
 			t.Fatal(err)

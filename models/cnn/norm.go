@@ -93,7 +93,9 @@ func (b *BatchNormBuilder) Done() *graph.Node {
 }
 
 // narrowed returns y in the type of x.
-func (b *BatchNormBuilder) narrowed(y *graph.Node) *graph.Node { return graph.ConvertDType(y, b.x.DType()) }
+func (b *BatchNormBuilder) narrowed(y *graph.Node) *graph.Node {
+	return graph.ConvertDType(y, b.x.DType())
+}
 
 // variables creates the layer's variables, with GoMLX's names.
 func (b *BatchNormBuilder) variables() normalization {
