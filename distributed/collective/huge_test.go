@@ -15,6 +15,7 @@ import (
 	"gonbatch/distributed"
 	"gonbatch/distributed/collective"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 )
 
 // hugeMemory is what TestHuge needs, in bytes.
@@ -25,7 +26,7 @@ const hugeMemory = 11 << 30
 func TestHuge(t *testing.T) {
 	if !ranktest.InRank() {
 		if free := availableMemory(t); free < hugeMemory {
-			t.Skipf("%d MiB of memory are available, and two ranks need %d", free>>20, hugeMemory>>20)
+			machine.Lacks(t, fmt.Sprintf("%d MiB of memory are available, and two ranks need %d", free>>20, hugeMemory>>20))
 		}
 	}
 	onRanks(t, []int{2}, false, func(t *testing.T, w *distributed.World, _ *rand.Rand) {

@@ -21,8 +21,8 @@ int gb_mpi_init(int *rank, int *size, char *version, size_t version_size, char *
 
 // gb_mpi_call runs one collective over all ranks on MPI's thread and waits for it; those that
 // reduce, sum. Only all-gather, reduce-scatter and all-to-all use send. count is in elements: for
-// these, those of a rank's part of the larger of send and data. It may be called from any thread. It returns 0, or
-// 1 and an error text.
+// these, those of a rank's part of the larger of send and data. It may be called from any thread.
+// It returns 0, or 1 and an error text.
 int gb_mpi_call(int kind, const void *send, void *data, int64_t count, int type, int root, char *error,
                 size_t error_size);
 

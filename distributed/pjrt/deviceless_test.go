@@ -45,8 +45,8 @@ func TestCompilesForGPUs(t *testing.T) {
 	}
 }
 
-// TestGroupsCompileForGPUs: XLA's compiler for CUDA takes collectives of every kind over groups, and
-// runs them one after the other.
+// TestGroupsCompileForGPUs: XLA's compiler for CUDA takes collectives of every kind over groups,
+// and runs them one after the other.
 func TestGroupsCompileForGPUs(t *testing.T) {
 	if ranktest.InRank() {
 		compileFor(t, aot.Topology{Nodes: 1, GPUsPerNode: 8}, everyCollective, shapes.Make(dtypes.Float32, 32, 5))

@@ -60,7 +60,8 @@ func TestRewriteForms(t *testing.T) {
 		want     []string
 	}{
 		"custom call": {customCall{}, []string{
-			// The kind, the number for reports, the reduction, the root, the ranks and their places.
+			// The kind, the number for reports, the reduction, the root, the ranks and their
+			// places.
 			"%form = stablehlo.constant dense<[2, 8177837120660963332, 0, 1, 4, 0, 0, 1, 0, 1, 1, 0, 1]> : tensor<13xi64>",
 			"%result = stablehlo.custom_call @gonbatch_collective_1_over_4(%x, %after, %form) {api_version = 4 : i32, has_side_effect = true, backend_config = {}, output_operand_aliases = ",
 			" : (tensor<3xui8>, tensor<f32>, tensor<13xi64>) -> tensor<3xui8>",
