@@ -33,6 +33,8 @@
 // random numbers (dropout). In a loop of your own, a network with batch normalization also needs
 // World.SyncBatchNorm. Only rank 0 should write results: see World.IsMain.
 //
+// Package collective has all-reduce, all-gather and the like for models of your own.
+//
 // A rank that dies, hangs or disagrees with the others ends all of them within seconds, and the
 // report names it (package watch). Close is what distinguishes a finished rank from a lost one, so
 // defer it. Abort ends all ranks on purpose. Check tests a job without a training run.

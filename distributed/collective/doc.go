@@ -40,8 +40,8 @@
 // losses, and nothing needs to be divided.
 //
 // The backward pass has collectives too, so every rank must differentiate the same outputs with
-// respect to the same values. A collective inside a rematerialized block (Node.Checkpoint) keeps its
-// result and ends the block.
+// respect to the same values. A collective inside a rematerialized block (Node.Checkpoint) keeps
+// its result and ends the block.
 //
 // The package does not move values between host programs: World.Broadcast and World.AllGather do.
 package collective

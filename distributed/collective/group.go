@@ -17,8 +17,9 @@ type World interface {
 	Size() int
 }
 
-// Group is the ranks that collectives are over. Its methods are graph-building functions: they panic
-// if a value can't take part, and the panic becomes the error of graph.NewExec or of the call.
+// Group is the ranks that collectives are over. Its methods are graph-building functions: they
+// panic if a value can't take part, and the panic becomes the error of graph.NewExec or of the
+// call.
 type Group struct {
 	world World
 	// groups divides the world; nil means that it is one group.

@@ -12,9 +12,9 @@ import (
 // Op is how a collective combines the values of the ranks.
 type Op int
 
-// The operations. Of bools, Min is "and", and Max is "or". On CPUs, the minimum or maximum of floats
-// is NaN if one of them is, and -0 is less than 0. On GPUs, NCCL decides that for float32 and
-// float64.
+// The operations. Of bools, Min is "and", and Max is "or". On CPUs, the minimum or maximum of
+// floats is NaN if one of them is, and -0 is less than 0. On GPUs, NCCL decides that for float32
+// and float64.
 const (
 	Sum Op = iota
 	Mean

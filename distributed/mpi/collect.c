@@ -85,19 +85,15 @@ static void collected(const call *c, part p, const char *whole, char *together) 
     memcpy(together + (size_t)i * size, whole + ((size_t)i * (size_t)c->r->count + (size_t)p.first) * c->size, size);
 }
 
-// one_part runs a collective of a part of each rank's elements. in and out have room for it.
+// one_part runs a collective of a part of each rank's elements. in and out have room for what this
+// rank has for all and gets from all, unless it has or gets only one part.
 static int one_part(const call *c, part p, char *in, char *out) {
   gb_request *r = c->r;
   size_t at = (size_t)p.first * c->size;
-  const void *send = (const char *)r->send + at;
-  void *receive = (char *)r->data + at;
-  if (r->kind != GB_MPI_ALL_GATHER) {
-    collected(c, p, r->send, in);
-    send = in;
-  }
-  if (r->kind != GB_MPI_REDUCE_SCATTER) receive = out;
-  int result = many(c, send, receive, (int)p.count);
-  if (result == 0 && r->kind != GB_MPI_REDUCE_SCATTER) scattered(c, p, r->data, out);
+  if (in != NULL) collected(c, p, r->send, in);
+  const void *send = in != NULL ? in : (const char *)r->send + at;
+  int result = many(c, send, out != NULL ? out : (char *)r->data + at, (int)p.count);
+  if (result == 0 && out != NULL) scattered(c, p, r->data, out);
   return result;
 }
 
@@ -108,8 +104,9 @@ static int in_parts(const call *c) {
   int64_t most = gb_mpi_part / c->team.size > 0 ? gb_mpi_part / c->team.size : 1;
   if (r->count <= most) return many(c, r->send, r->data, (int)r->count);
   size_t room = (size_t)most * c->size * (size_t)c->team.size;
-  char *in = malloc(room), *out = malloc(room);
-  int result = in == NULL || out == NULL;
+  int sends_all = r->kind != GB_MPI_ALL_GATHER, gets_all = r->kind != GB_MPI_REDUCE_SCATTER;
+  char *in = sends_all ? malloc(room) : NULL, *out = gets_all ? malloc(room) : NULL;
+  int result = (sends_all && in == NULL) || (gets_all && out == NULL);
   if (result != 0) snprintf(r->error, r->error_size, "rank %d of %d: out of memory", gb_all_ranks.place, gb_all_ranks.size);
   for (int64_t done = 0; done < r->count && result == 0; done += most)
     result = one_part(c, (part){done, r->count - done < most ? r->count - done : most}, in, out);

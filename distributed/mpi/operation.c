@@ -1,6 +1,6 @@
-// MPI's operations. MPI's own minimum and maximum of floats may depend on the order of the ranks: of
-// NaN and another number, and of 0 and -0. Ours are XLA's: NaN if one of them is NaN, and -0 is less
-// than 0.
+// MPI's operations. MPI's own minimum and maximum of floats may depend on the order of the ranks:
+// of NaN and another number, and of 0 and -0. Ours are XLA's: NaN if one of them is NaN, and -0 is
+// less than 0.
 #include <math.h>
 #include <stdio.h>
 

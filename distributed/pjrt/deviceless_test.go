@@ -45,8 +45,60 @@ func TestCompilesForGPUs(t *testing.T) {
 	}
 }
 
+// TestGroupsCompileForGPUs: XLA's compiler for CUDA takes collectives of every kind over groups,
+// and runs them one after the other.
+func TestGroupsCompileForGPUs(t *testing.T) {
+	if ranktest.InRank() {
+		compileFor(t, aot.Topology{Nodes: 1, GPUsPerNode: 8}, everyCollective, shapes.Make(dtypes.Float32, 32, 5))
+		return
+	}
+	folder := t.TempDir()
+	env := []string{"COMPILER=" + aottest.Compiler(t), "XLA_FLAGS=--xla_dump_hlo_as_text --xla_dump_to=" + folder}
+	if out, err := ranktest.Start(t, ranktest.Torchrun, 1, env); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text := scheduled(t, folder)
+	for _, want := range [][2]string{
+		{"all-reduce", "{{0,1},{2,3},{4,5},{6,7}}"}, {"all-reduce", "{{0,1,2,3,4,5,6,7}}"}, {"collective-broadcast", "{{2,0,4,6},{3,1,5,7}}"},
+		{"all-gather", "{{0,2,4,6},{1,3,5,7}}"}, {"reduce-scatter", "{{0,2,4,6},{1,3,5,7}}"}, {"all-to-all", "{{0,1},{2,3},{4,5},{6,7}}"},
+	} {
+		pattern := ` ` + want[0] + `\(.*replica_groups=` + regexp.QuoteMeta(want[1]) + `,`
+		if !regexp.MustCompile(pattern).MatchString(text) {
+			t.Errorf("the program has no %s over %s:\n%s", want[0], want[1], text)
+		}
+	}
+	checkOneAtATime(t, text)
+}
+
+// everyCollective builds collectives of every kind, of the types that they can have.
+func everyCollective(x *graph.Node) []*graph.Node {
+	pairs, fours := pjrt.Groups{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, pjrt.Groups{{0, 2, 4, 6}, {1, 3, 5, 7}}
+	half, bytes := graph.ConvertDType(x, dtypes.BFloat16), graph.ConvertDType(graph.GreaterThan(x, graph.ZerosLike(x)), dtypes.Uint8)
+	return []*graph.Node{
+		pjrt.Collective{Reduction: pjrt.Min, Groups: pairs}.AllReduce(x),
+		pjrt.Collective{Reduction: pjrt.Max}.AllReduce(bytes),
+		pjrt.Collective{Groups: fours}.Broadcast(half, 1),
+		pjrt.Collective{Groups: fours}.AllGather(bytes),
+		pjrt.Collective{Reduction: pjrt.Max, Groups: fours}.ReduceScatter(graph.ConvertDType(x, dtypes.Int64)),
+		pjrt.Collective{Groups: pairs}.AllToAll(half),
+	}
+}
+
 // compileStep compiles a training step with gradients of two types for GPUs that are not there.
 func compileStep(t *testing.T, topology aot.Topology) {
+	step := func(x, w, v *graph.Node) []*graph.Node {
+		hidden := graph.Tanh(graph.MatMul(x, w))
+		out := graph.MatMul(graph.ConvertDType(hidden, dtypes.Float64), v)
+		gradients := graph.Gradient(graph.ReduceAllSum(graph.Square(out)), w, v)
+		return []*graph.Node{graph.Sub(w, pjrt.AllReduceMean(gradients[0])), graph.Sub(v, pjrt.AllReduceMean(gradients[1])), pjrt.AllReduceSum(graph.ReduceAllSum(out)),
+			pjrt.AllGather(graph.Sub(part(w), pjrt.ReduceScatterMean(gradients[0])))}
+	}
+	compileFor(t, topology, step, shapes.Make(dtypes.Float32, 64, 256), shapes.Make(dtypes.Float32, 256, 256), shapes.Make(dtypes.Float64, 256, 10))
+}
+
+// compileFor compiles a program for GPUs that are not there.
+func compileFor[F graph.ExecGraphFn](t *testing.T, topology aot.Topology, program F, inputs ...shapes.Shape) {
+	t.Helper()
 	h100, err := forecast.Find("h100")
 	if err != nil {
 		t.Fatal(err)
@@ -68,14 +120,8 @@ func compileStep(t *testing.T, topology aot.Topology) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec := graph.MustNewExec(newBackend(t, "cpu", xlapjrt.NamedValuesMap{"cpu_device_count": int64(1)}), func(x, w, v *graph.Node) []*graph.Node {
-		hidden := graph.Tanh(graph.MatMul(x, w))
-		out := graph.MatMul(graph.ConvertDType(hidden, dtypes.Float64), v)
-		gradients := graph.Gradient(graph.ReduceAllSum(graph.Square(out)), w, v)
-		return []*graph.Node{graph.Sub(w, pjrt.AllReduceMean(gradients[0])), graph.Sub(v, pjrt.AllReduceMean(gradients[1])), pjrt.AllReduceSum(graph.ReduceAllSum(out)),
-			pjrt.AllGather(graph.Sub(part(w), pjrt.ReduceScatterMean(gradients[0])))}
-	})
-	_, err = exec.Compile(shapes.Make(dtypes.Float32, 64, 256), shapes.Make(dtypes.Float32, 256, 256), shapes.Make(dtypes.Float64, 256, 10))
+	exec := graph.MustNewExec(newBackend(t, "cpu", xlapjrt.NamedValuesMap{"cpu_device_count": int64(1)}), program)
+	_, err = exec.Compile(inputs...)
 	if steps != 1 || err == nil || !strings.Contains(err.Error(), "only pretends to have other ranks") {
 		t.Errorf("%d steps, %v", steps, err)
 	}
@@ -104,7 +150,7 @@ func scheduled(t *testing.T, folder string) string {
 // ends in the schedule.
 var (
 	inSchedule = regexp.MustCompile(`(?m)^ +(?:ROOT )?%\S+ = \S+ (all-reduce|all-gather|reduce-scatter)\(.*replica_groups=(\S+),`)
-	asyncPart  = regexp.MustCompile(`(?m)^ +(?:ROOT )?%(?:all-reduce|all-gather|reduce-scatter)-(start|done)\S* = `)
+	asyncPart  = regexp.MustCompile(`(?m)^ +(?:ROOT )?%(?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-broadcast)-(start|done)\S* = `)
 )
 
 // checkSchedule: as many collectives as the program has, over all ranks, one after the other.
@@ -124,6 +170,12 @@ func checkSchedule(t *testing.T, scheduled string, ranks int) {
 	if want := map[string]int{"all-reduce": 3, "all-gather": 1, "reduce-scatter": 1}; !maps.Equal(count, want) || !strings.Contains(scheduled, "is_scheduled=true") {
 		t.Errorf("the collectives %v, want %v in a scheduled program:\n%s", count, want, scheduled)
 	}
+	checkOneAtATime(t, scheduled)
+}
+
+// checkOneAtATime: a collective begins when the one before it has ended.
+func checkOneAtATime(t *testing.T, scheduled string) {
+	t.Helper()
 	running := 0
 	for _, m := range asyncPart.FindAllStringSubmatch(scheduled, -1) {
 		if m[1] == "done" {

@@ -2,6 +2,7 @@ package pjrt_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -68,6 +69,7 @@ func TestReplicas(t *testing.T) {
 	t.Run("sums", func(t *testing.T) { replicasSum(t, backend) })
 	t.Run("many", func(t *testing.T) { replicasSumMany(t, backend) })
 	t.Run("sharded", func(t *testing.T) { replicasShard(t, backend) })
+	t.Run("others", func(t *testing.T) { replicasOthers(t, backend) })
 }
 
 func replicasSum(t *testing.T, backend compute.Backend) {
@@ -120,6 +122,33 @@ func replicasSumMany(t *testing.T, backend compute.Backend) {
 				if got != want {
 					t.Fatalf("seed %d: rank %d, collective %d, element %d: got %v, want %v", seed, rank, i, k, got, want)
 				}
+			}
+		}
+	}
+}
+
+// replicasOthers checks the collectives that replicasSum and replicasShard don't, with two devices
+// in a group where that is possible. XLA has no broadcast on CPUs.
+func replicasOthers(t *testing.T, backend compute.Backend) {
+	min, max := pjrt.Collective{Reduction: pjrt.Min}, pjrt.Collective{Reduction: pjrt.Max, Groups: pjrt.Groups{{2, 0, 1}}}
+	exec := graph.MustNewExec(backend, func(x *graph.Node) []*graph.Node {
+		bytes := graph.ConvertDType(x, dtypes.Uint8)
+		all := []*graph.Node{min.AllReduce(x), max.ReduceScatter(bytes), max.AllToAll(x), max.AllGather(bytes), pjrt.Collective{Groups: pjrt.Groups{{0}, {2}, {1}}}.AllReduce(x)}
+		for i := range all {
+			all[i] = graph.ConvertDType(all[i], dtypes.Float32)
+		}
+		return all
+	})
+	inputs := [][]float32{{1, 20, 3}, {10, 2, 30}, {100, 200, 0}}
+	wants := [][][]float32{ // By rank. The places of max's group are those of ranks 2, 0 and 1.
+		{{1, 2, 0}, {200}, {200, 20, 2}, {100, 200, 0, 1, 20, 3, 10, 2, 30}, {1, 20, 3}},
+		{{1, 2, 0}, {30}, {0, 3, 30}, {100, 200, 0, 1, 20, 3, 10, 2, 30}, {10, 2, 30}},
+		{{1, 2, 0}, {100}, {100, 1, 10}, {100, 200, 0, 1, 20, 3, 10, 2, 30}, {100, 200, 0}},
+	}
+	for rank, got := range onEach(t, exec, func(rank int) any { return inputs[rank] }) {
+		for i := range got {
+			if !slices.Equal(flatOf(got[i]), wants[rank][i]) {
+				t.Errorf("rank %d, collective %d: got %v, want %v", rank, i, flatOf(got[i]), wants[rank][i])
 			}
 		}
 	}

@@ -23,8 +23,8 @@ type Processes struct {
 	// Store is the store through which the clients find one another.
 	Store *keyvalue.Store
 	// Enter is called for each collective of a program when the program begins, with the arguments
-	// of a Transport. detail is the first number of its form, 0 if it has none. The function that it returns is called with the program's error
-	// when the program ends.
+	// of a Transport. detail is the first number of its form, 0 if it has none. The function that
+	// it returns is called with the program's error when the program ends.
 	Enter func(kind, dtype, count, detail int) (leave func(error) error)
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // onRanks runs body on each rank of a ring, in goroutines.
-func onRanks(t *testing.T, n int, body func(c *tcp.Comm)) {
+func onRanks(t testing.TB, n int, body func(c *tcp.Comm)) {
 	t.Helper()
 	master := ranktest.FreeAddress(t)
 	var group sync.WaitGroup

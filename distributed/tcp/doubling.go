@@ -1,8 +1,8 @@
 package tcp
 
-// doubling reduces small data by recursive doubling (Thakur, Rabenseifner and Gropp, Optimization of
-// collective communication operations in MPICH, 2005, https://doi.org/10.1177/1094342005051521): in
-// each round, pairs of members exchange everything that they know. So it takes as many rounds as
+// doubling reduces small data by recursive doubling (Thakur, Rabenseifner and Gropp, Optimization
+// of collective communication operations in MPICH, 2005, https://doi.org/10.1177/1094342005051521):
+// in each round, pairs of members exchange everything that they know. So it takes as many rounds as
 // the number of members can be halved. If that number is not a power of two, each member beyond it
 // gives its data to one below first, and gets the result at the end.
 //

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+
+	"gonbatch/internal/plural"
 )
 
 // link is a connection to another rank.
@@ -40,7 +42,7 @@ func worldTeam(c *Comm, from, to net.Conn) *team {
 // that is used for the first time needs connections, so this is collective over all ranks.
 func (c *Comm) teamOf(places []int64) (*team, error) {
 	if len(places) != 2*c.size {
-		return nil, fmt.Errorf("groups of %d ranks", len(places)/2)
+		return nil, fmt.Errorf("the groups have %s, and there are %d", plural.Of(len(places)/2, "rank"), c.size)
 	}
 	key := fmt.Sprint(places)
 	if t := c.teams[key]; t != nil {

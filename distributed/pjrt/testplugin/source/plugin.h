@@ -45,8 +45,8 @@ int device_id(int rank);
 // make_devices creates the devices of all processes. Those of this process are the CPU plugin's.
 void make_devices(PJRT_Device *const *mine, int count, const char *gpu);
 
-// The kinds of collectives, and how some combine values. A broadcast begins at the first member of a
-// group.
+// The kinds of collectives, and how some combine values. A broadcast begins at the first member of
+// a group.
 enum { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST };
 enum { SUM, MIN, MAX };
 
