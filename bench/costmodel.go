@@ -90,7 +90,8 @@ func fit(worlds []allReduceWorld, contender string, ring bool) (link, error) {
 }
 
 // step returns the time of a training step, in milliseconds: computing takes as long as on one
-// rank, and then all gradients, float32, are reduced at once. On CPUs neither runs during the other.
+// rank, and then all gradients, float32, are reduced at once. On CPUs neither runs during the
+// other.
 func (l link) step(ranks int, computeMillis float64, parameters int) float64 {
 	return computeMillis + l.allReduce(ranks, 4*float64(parameters))/1000
 }
