@@ -7,7 +7,8 @@ import (
 
 // TestControl starts a few ranks.
 func TestControl(t *testing.T) {
-	program, err := build(t.Context(), "gonbatch/bench/control", "bench-control-test")
+	t.Chdir("..")
+	program, err := build(t.Context(), "./bench/control", "bench-control")
 	if err != nil {
 		t.Fatal(err)
 	}

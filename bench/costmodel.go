@@ -11,8 +11,8 @@ type link struct {
 	Name      string  `json:"name"`
 	Alpha     float64 `json:"alpha_us"`
 	Bandwidth float64 `json:"bandwidth_bytes_per_us"`
-	// Ring is set if all-reduces use the ring algorithm for every size, as package tcp does for
-	// gradients. Otherwise they use the fastest of the algorithms that MPI libraries have.
+	// Ring is set if all-reduces of more than 32 KiB use the ring algorithm, as package tcp does.
+	// Otherwise they use the fastest of the algorithms that MPI libraries have.
 	Ring bool `json:"ring"`
 }
 
@@ -35,23 +35,35 @@ func (l link) ring(ranks int, bytes float64) float64 {
 	return 2*float64(ranks-1)*l.Alpha + l.transfer(ranks, bytes)
 }
 
-// tree returns the time of the faster of two algorithms on a tree (Thakur et al. 2005): recursive
-// doubling, which sends everything in log2(p) messages, for little data; recursive halving and
-// doubling, which sends parts in 2 log2(p) messages, for much.
-func (l link) tree(ranks int, bytes float64) float64 {
-	levels := math.Ceil(math.Log2(float64(ranks)))
-	return min(levels*(l.Alpha+bytes/l.Bandwidth), 2*levels*l.Alpha+l.transfer(ranks, bytes))
+// doubling returns the time of recursive doubling, in microseconds: each of log2(p) messages has
+// everything (Thakur et al. 2005).
+func (l link) doubling(ranks int, bytes float64) float64 {
+	return levels(ranks) * (l.Alpha + bytes/l.Bandwidth)
 }
+
+// halving returns the time of recursive halving and doubling, in microseconds: 2 log2(p) messages
+// of parts (Thakur et al. 2005).
+func (l link) halving(ranks int, bytes float64) float64 {
+	return 2*levels(ranks)*l.Alpha + l.transfer(ranks, bytes)
+}
+
+// levels returns the height of a binary tree of the ranks.
+func levels(ranks int) float64 { return math.Ceil(math.Log2(float64(ranks))) }
+
+// smallSum is the size up to which package tcp uses recursive doubling.
+const smallSum = 32 << 10
 
 // allReduce returns the time of an all-reduce, in microseconds.
 func (l link) allReduce(ranks int, bytes float64) float64 {
 	switch {
 	case ranks == 1:
 		return 0
+	case l.Ring && bytes <= smallSum:
+		return l.doubling(ranks, bytes)
 	case l.Ring:
 		return l.ring(ranks, bytes)
 	}
-	return min(l.ring(ranks, bytes), l.tree(ranks, bytes))
+	return min(l.ring(ranks, bytes), l.doubling(ranks, bytes), l.halving(ranks, bytes))
 }
 
 // fit returns the link of a contender's measured all-reduces: alpha from the smallest size, and the
@@ -70,11 +82,7 @@ func fit(worlds []allReduceWorld, contender string, ring bool) (link, error) {
 		if len(micros) != len(w.Bytes) {
 			return l, fmt.Errorf("%d ranks: no all-reduces %s: measure them again", w.Ranks, contender)
 		}
-		messages := math.Ceil(math.Log2(float64(w.Ranks)))
-		if ring {
-			messages = 2 * float64(w.Ranks-1)
-		}
-		alphas = append(alphas, micros[0]/messages)
+		alphas = append(alphas, micros[0]/levels(w.Ranks))
 		for i, bytes := range w.Bytes {
 			if bytes == largest {
 				bandwidths = append(bandwidths, link{Bandwidth: 1}.transfer(w.Ranks, float64(bytes))/micros[i])
@@ -90,7 +98,8 @@ func fit(worlds []allReduceWorld, contender string, ring bool) (link, error) {
 }
 
 // step returns the time of a training step, in milliseconds: computing takes as long as on one
-// rank, and then all gradients, float32, are reduced at once. On CPUs neither runs during the other.
+// rank, and then all gradients, float32, are reduced at once. On CPUs neither runs during the
+// other.
 func (l link) step(ranks int, computeMillis float64, parameters int) float64 {
 	return computeMillis + l.allReduce(ranks, 4*float64(parameters))/1000
 }

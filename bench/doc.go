@@ -39,12 +39,13 @@
 // Control: 1,024 light processes that meet and watch one another on this machine.
 //
 // Scaling: the cost model of docs/scaling.md, held against training steps on up to 4 ranks. It
-// needs the results of allreduce, and draws docs/images/scaling.svg.
+// needs the results of allreduce.
 //
 // gonbatch computes with the oneDNN that tests/setup.sh installs, unless GONBATCH_ONEDNN names
 // another library, or is off. The headings of the results say which.
 //
 //	make bench                     # installs the peers in .cache/bench-venv first
 //	go run ./bench -only step -network cnn -rounds 3
+//	go run ./bench -only scaling -picture docs/images/scaling.svg
 //	GONBATCH_ONEDNN=off go run ./bench -only step -out /tmp/results-of-xla
 package main

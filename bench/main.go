@@ -20,9 +20,8 @@ type options struct {
 	rounds, steps, batch int
 	only, out, notebook  string
 	foreign, network     string
+	picture              string
 }
-
-var defaultOut = filepath.Join("bench", "results")
 
 func main() {
 	var opts options
@@ -31,8 +30,9 @@ func main() {
 	flag.IntVar(&opts.batch, "batch", 64, "images a rank, of the trainer")
 	flag.StringVar(&opts.only, "only", "", "measure only this: "+strings.Join(measureNames(), ", "))
 	flag.StringVar(&opts.network, "network", "", "of the training steps and the inference, measure only this: "+strings.Join(networkNames(), ", "))
-	flag.StringVar(&opts.out, "out", defaultOut, "folder of the results")
+	flag.StringVar(&opts.out, "out", filepath.Join("bench", "results"), "folder of the results")
 	flag.StringVar(&opts.notebook, "notebook", filepath.Join("notebooks", "mnist.ipynb"), "notebook to submit")
+	flag.StringVar(&opts.picture, "picture", "", "SVG file for the picture of scaling; default: in the folder of the results")
 	flag.StringVar(&opts.foreign, "foreign", "", "notebook to check; default: one in GoMLX's module")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -82,11 +83,7 @@ func measureScaling(ctx context.Context, opts options, out io.Writer) (scalingRe
 		report.Networks = append(report.Networks, n)
 	}
 	report.carry()
-	picture := filepath.Join(opts.out, "scaling.svg")
-	if opts.out == defaultOut {
-		picture = filepath.FromSlash("docs/images/scaling.svg")
-	}
-	return report, report.draw(picture)
+	return report, report.draw(cmp.Or(opts.picture, filepath.Join(opts.out, "scaling.svg")))
 }
 
 func networkNamed(name string) network {

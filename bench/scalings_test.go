@@ -45,7 +45,8 @@ func TestModel(t *testing.T) {
 	}{
 		{"one rank", l.allReduce(1, 1e6), 0},
 		{"little data, 8 ranks: 3 messages", l.allReduce(8, 100), 3 * (10 + 1)},
-		{"little data in a ring: 14 messages", ring.allReduce(8, 80), 14*10 + 2*7./8*80/100},
+		{"little data over TCP: 3 messages", ring.allReduce(8, 100), 3 * (10 + 1)},
+		{"much data in a ring: 14 messages", ring.allReduce(8, 1e6), 14*10 + 2*7./8*1e6/100},
 		{"much data, 8 ranks: 6 messages of parts", l.allReduce(8, 1e6), 6*10 + 2*7./8*1e6/100},
 		{"much data, 2 ranks: one message", l.allReduce(2, 1e6), 10 + 1e6/100},
 		{"a step of a million parameters", l.step(8, 30, 1e6), 30 + (6*10+2*7./8*4e6/100)/1000},
@@ -93,7 +94,7 @@ func TestScalingNeedsAllReduces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.fit(path); err != nil || r.Here.Alpha != 2 || r.Ring.Alpha != 50 {
+	if err := r.fit(path); err != nil || r.Here.Alpha != 2 || r.Ring.Alpha != 100 {
 		t.Errorf("%+v, %+v, %v", r.Here, r.Ring, err)
 	}
 }

@@ -77,6 +77,25 @@ func TestDisagreementOfSome(t *testing.T) {
 	}
 }
 
+// TestInPieces: sums of more than what is received at once are complete.
+func TestInPieces(t *testing.T) {
+	onRanks(t, 3, func(c *tcp.Comm) {
+		values := make([]float64, 1_000_003)
+		for i := range values {
+			values[i] = float64(i + c.Rank())
+		}
+		if err := tcp.AllReduce(c, values); err != nil {
+			t.Error(err)
+		}
+		for i, got := range values {
+			if want := float64(3*i + 3); got != want {
+				t.Errorf("rank %d: %v at %d, want %v", c.Rank(), got, i, want)
+				return
+			}
+		}
+	})
+}
+
 // TestDisagreementOnTheChain is TestDisagreementOfSome for little data of many ranks.
 func TestDisagreementOnTheChain(t *testing.T) {
 	const n = 17

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"gonbatch/distributed/ranktest"
 )
 
 // TestTroubles: all ranks learn of the first errors, and how many there are besides.
@@ -39,5 +41,14 @@ func TestTroubles(t *testing.T) {
 			}
 			group.Wait()
 		})
+	}
+}
+
+// TestTooFewFiles: a hub that may open too few files for all ranks says so at once.
+func TestTooFewFiles(t *testing.T) {
+	ranktest.UseUpFiles(t).CloseAll()
+	w := &Watch{config: Config{Size: 1024}}
+	if got := w.listen(t.Context(), true); !strings.Contains(got.Trouble, "2048 connections need") || !strings.Contains(got.Trouble, "ulimit -Hn") {
+		t.Errorf("got %+v", got)
 	}
 }
