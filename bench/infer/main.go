@@ -112,7 +112,7 @@ func (n network) measure(batch int, period time.Duration) (float64, error) {
 		images[i] = float32(i%255) / 255
 	}
 	var times []time.Duration
-	const warmUp, least = 3, 5
+	const warmUp, least = 2, 3
 	began := time.Now()
 	for i := 0; len(times) < least || time.Since(began) < period; i++ {
 		start := time.Now()

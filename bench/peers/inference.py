@@ -9,7 +9,7 @@ import torch
 
 from networks import NETWORKS
 
-WARM_UP, LEAST = 3, 5
+WARM_UP, LEAST = 2, 3
 
 
 def seconds(text):
