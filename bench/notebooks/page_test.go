@@ -4,10 +4,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/rundir"
 )
 
 // TestNotebooksAreListed: every notebook of the project has its place.
@@ -59,6 +63,21 @@ func TestDigitsAreRead(t *testing.T) {
 		if got := digitsAreRead(result{Output: []string{line}}); got != want {
 			t.Errorf("%q: %v", line, got)
 		}
+	}
+}
+
+// TestLast: the values count that were measured last, and can be written as JSON.
+func TestLast(t *testing.T) {
+	measured := []rundir.Measurement{
+		{Training: "train", Values: map[string]float64{"train/loss": 2, "val/loss": 3}},
+		{Training: "train", Values: map[string]float64{"train/loss": 1, "val/loss": math.NaN()}},
+	}
+	if got, want := last(measured), (map[string]float64{"train/loss": 1, "val/loss": 3}); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	measured[1].Training = "judge"
+	if got, want := last(measured), (map[string]float64{"train train/loss": 2, "train val/loss": 3, "judge train/loss": 1}); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
