@@ -284,7 +284,7 @@ func TestInferenceTable(t *testing.T) {
 	r := inferenceReport{CPU: "A CPU", Load: "0.1", Rounds: 3, Versions: []string{"with XLA", "2.15"}, Networks: []inferenceNetwork{{Title: "CNN"}}}
 	for _, slower := range []float64{1, 4, 2} {
 		var line inferenceLine
-		if err := json.Unmarshal(fmt.Appendf(nil, `{"sizes": [{"batch": 1, "ms": %g}, {"batch": 16, "ms": %g}]}`, slower, 5*slower), &line); err != nil {
+		if err := json.Unmarshal(fmt.Appendf(nil, `{"sizes": [{"batch": 1, "ms": %g, "cpu_ms": 1}, {"batch": 16, "ms": %g, "cpu_ms": 4}]}`, slower, 5*slower), &line); err != nil {
 			t.Fatal(err)
 		}
 		r.Networks[0].add(true, line)
@@ -292,7 +292,7 @@ func TestInferenceTable(t *testing.T) {
 		r.Networks[0].add(false, line)
 	}
 	got := r.markdown()
-	for _, want := range []string{"gonbatch with XLA, and\nPyTorch 2.15 with eval", "| 1 | 2.00 | 500 | 2.00 | 500 | 1.00 x |\n| 16 | 10.00 | 1600 | 15.00 | 1067 | 1.50 x |\n"} {
+	for _, want := range []string{"gonbatch with XLA, and\nPyTorch 2.15 with eval", "| 1 | 2.00 | 500 | 2.00 | 500 | 1.00 x | 1.00 | 1.00 | 1.00 x |\n| 16 | 10.00 | 1600 | 15.00 | 1067 | 1.50 x | 4.00 | 4.00 | 1.00 x |\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

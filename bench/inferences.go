@@ -28,9 +28,15 @@ type inferenceNetwork struct {
 
 // inferenceRow has the median times of each round.
 type inferenceRow struct {
-	Batch  int       `json:"batch"`
-	Ours   []float64 `json:"gonbatch_ms"`
-	Theirs []float64 `json:"pytorch_ms"`
+	Batch  int             `json:"batch"`
+	Ours   []inferenceTime `json:"gonbatch"`
+	Theirs []inferenceTime `json:"pytorch"`
+}
+
+// inferenceTime is the time of a batch, and its processor time.
+type inferenceTime struct {
+	Millis float64 `json:"ms"`
+	CPU    float64 `json:"cpu_ms"`
 }
 
 // inferenceSizes are the batch sizes.
@@ -76,8 +82,8 @@ func measureInferences(ctx context.Context, opts options, out io.Writer) (infere
 type inferenceLine struct {
 	Version string `json:"version"`
 	Sizes   []struct {
-		Batch  int     `json:"batch"`
-		Millis float64 `json:"ms"`
+		Batch int `json:"batch"`
+		inferenceTime
 	} `json:"sizes"`
 }
 
@@ -100,9 +106,9 @@ func (n *inferenceNetwork) add(ours bool, line inferenceLine) {
 			n.Rows = append(n.Rows, inferenceRow{Batch: s.Batch})
 		}
 		if ours {
-			n.Rows[i].Ours = append(n.Rows[i].Ours, s.Millis)
+			n.Rows[i].Ours = append(n.Rows[i].Ours, s.inferenceTime)
 		} else {
-			n.Rows[i].Theirs = append(n.Rows[i].Theirs, s.Millis)
+			n.Rows[i].Theirs = append(n.Rows[i].Theirs, s.inferenceTime)
 		}
 	}
 }
@@ -110,14 +116,15 @@ func (n *inferenceNetwork) add(ours bool, line inferenceLine) {
 // markdown is the report as tables.
 func (r inferenceReport) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Inference\n\nThe time from a batch of images in memory to their logits in memory, on one core: gonbatch %s, and\nPyTorch %s with eval, inference_mode, channels_last, and a malloc that keeps freed memory. Each figure\nis the median of %s, in which the contenders take turns; each round counts with its median batch.\n%s, load average before: %s.%s\n",
+	fmt.Fprintf(&b, "# Inference\n\nThe time from a batch of images in memory to their logits in memory, on one core: gonbatch %s, and\nPyTorch %s with eval, inference_mode, channels_last, and a malloc that keeps freed memory. Each figure\nis the median of %s, in which the contenders take turns; each round counts with its median batch, and\nwith the mean of the processor time, which other work on the machine changes less.\n%s, load average before: %s.%s\n",
 		r.Versions[0], r.Versions[1], plural.Of(r.Rounds, "round"), r.CPU, r.Load, busy(r.Load))
 	for _, n := range r.Networks {
-		fmt.Fprintf(&b, "\n## %s\n\n| batch | gonbatch, ms | images/s | PyTorch, ms | images/s | gonbatch is |\n|--:|--:|--:|--:|--:|--:|\n", n.Title)
+		fmt.Fprintf(&b, "\n## %s\n\n| batch | gonbatch, ms | images/s | PyTorch, ms | images/s | gonbatch is | CPU ms | PyTorch, CPU ms | gonbatch is |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", n.Title)
 		for _, row := range n.Rows {
-			same := func(millis float64) float64 { return millis }
-			ours, theirs := median(row.Ours, same), median(row.Theirs, same)
-			fmt.Fprintf(&b, "| %d | %.2f | %.0f | %.2f | %.0f | %.2f x |\n", row.Batch, ours, 1000*float64(row.Batch)/ours, theirs, 1000*float64(row.Batch)/theirs, theirs/ours)
+			wall, cpu := func(t inferenceTime) float64 { return t.Millis }, func(t inferenceTime) float64 { return t.CPU }
+			ours, theirs, ourCPU, theirCPU := median(row.Ours, wall), median(row.Theirs, wall), median(row.Ours, cpu), median(row.Theirs, cpu)
+			fmt.Fprintf(&b, "| %d | %.2f | %.0f | %.2f | %.0f | %.2f x | %.2f | %.2f | %.2f x |\n",
+				row.Batch, ours, 1000*float64(row.Batch)/ours, theirs, 1000*float64(row.Batch)/theirs, theirs/ours, ourCPU, theirCPU, theirCPU/ourCPU)
 		}
 	}
 	return b.String()

@@ -48,8 +48,8 @@ func TestGAN(t *testing.T) {
 // judged matches what the notebook's reader prints about the drawn digits.
 var judged = regexp.MustCompile(`of 1000 drawn digits, its mean confidence is (\d\.\d+), and it is more than 90 % sure of \d+; zeros to nines: \[(.*)\]`)
 
-// checkJudge checks that rank 0 alone printed what the reader has read, that its confidence can be a
-// mean of highest probabilities, and that it has read each image once.
+// checkJudge checks that rank 0 alone printed what the reader has read, that its confidence can be
+// a mean of highest probabilities, and that it has read each image once.
 func checkJudge(t *testing.T, out string) {
 	t.Helper()
 	all := judged.FindAllStringSubmatch(out, -1)

@@ -58,7 +58,8 @@ func torchNames() map[string]trainer.Target {
 	}
 }
 
-// torchExample returns the images of torchFile, each with an arbitrary label, and PyTorch's outputs.
+// torchExample returns the images of torchFile, each with an arbitrary label, and PyTorch's
+// outputs.
 func torchExample(t *testing.T) (images data.Dataset, outputs []float32) {
 	t.Helper()
 	return exampleOf(t, torchFile)

@@ -23,9 +23,9 @@ import (
 // It converts Linear, Conv1d to Conv3d, BatchNorm and LayerNorm to GoMLX's layers or those of
 // package cnn. A file doesn't say whether a weight is that of a Conv2d or of a ConvTranspose2d: for
 // the latter, add transposed_conv to the scope that cnn.TransposedConvolution is given, as in
-// "up": "/up_0/transposed_conv". InitFromNames converts others, such as a Linear after a Flatten (see TorchFlattened)
-// or an Embedding; both can be used for one file, for different scopes. Give cnn.BatchNorm
-// PyTorch's Epsilon, 1e-5, and Momentum, 0.9.
+// "up": "/up_0/transposed_conv". InitFromNames converts others, such as a Linear after a Flatten
+// (see TorchFlattened) or an Embedding; both can be used for one file, for different scopes. Give
+// cnn.BatchNorm PyTorch's Epsilon, 1e-5, and Momentum, 0.9.
 //
 // A layer without a scope is left out, with its sublayers; the name "" leaves out all that have no
 // other name. With a scope, it is the only layer of a file without names, such as a Linear's.

@@ -1,10 +1,10 @@
 // Command infer times how long a network takes for batches of several sizes, from the images in
 // memory to their logits in memory, and prints one JSON line:
 //
-//	{"version": "with oneDNN 3.2.0", "sizes": [{"batch": 1, "ms": 1.2}, {"batch": 16, "ms": 7.9}]}
+//	{"version": "with oneDNN 3.2.0", "sizes": [{"batch": 1, "ms": 1.2, "cpu_ms": 1.2}]}
 //
-// ms is the median time of a batch, in milliseconds. The weights are random. Its peer is
-// bench/peers/inference.py.
+// ms is the median time of a batch, in milliseconds, and cpu_ms its processor time, which other work
+// on the machine changes less. The weights are random. Its peer is bench/peers/inference.py.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"golang.org/x/sys/unix"
 
 	"gonbatch/distributed"
 	"gonbatch/models"
@@ -49,10 +50,11 @@ type line struct {
 	Sizes   []size `json:"sizes"`
 }
 
-// size is the median time of batches of one size.
+// size is the time of batches of one size: the median, and the mean of the processor time.
 type size struct {
 	Batch  int     `json:"batch"`
 	Millis float64 `json:"ms"`
+	CPU    float64 `json:"cpu_ms"`
 }
 
 func run(o options) (err error) {
@@ -71,11 +73,11 @@ func run(o options) (err error) {
 		if err != nil {
 			return fmt.Errorf("-sizes %s: %w", o.sizes, err)
 		}
-		millis, err := net.measure(batch, o.period)
+		s, err := net.measure(batch, o.period)
 		if err != nil {
 			return fmt.Errorf("a batch of %d: %w", batch, err)
 		}
-		found.Sizes = append(found.Sizes, size{batch, millis})
+		found.Sizes = append(found.Sizes, s)
 	}
 	return json.NewEncoder(os.Stdout).Encode(found)
 }
@@ -103,30 +105,42 @@ func newNetwork(w *distributed.World, name string) (n network, err error) {
 	return n, err
 }
 
-// measure returns the median time of batches of a size, in milliseconds. The first ones, for which
-// the program is compiled, don't count.
-func (n network) measure(batch int, period time.Duration) (float64, error) {
+// measure times batches of a size. The first ones, for which the program is compiled, don't count.
+func (n network) measure(batch int, period time.Duration) (s size, err error) {
 	shape := append([]int{batch}, n.image...)
 	images := make([]float32, batch*shape[1]*shape[2]*shape[3])
 	for i := range images {
 		images[i] = float32(i%255) / 255
 	}
 	var times []time.Duration
-	const warmUp, least = 3, 5
+	var cpu time.Duration // When the first of them began.
+	const warmUp, least = 2, 3
 	began := time.Now()
 	for i := 0; len(times) < least || time.Since(began) < period; i++ {
 		start := time.Now()
 		if err := n.answer(images, shape); err != nil {
-			return 0, err
+			return s, err
 		}
 		if i >= warmUp {
 			times = append(times, time.Since(start))
 		} else {
-			began = time.Now()
+			began, cpu = time.Now(), cpuTime()
 		}
 	}
+	cpu = cpuTime() - cpu
 	slices.Sort(times)
-	return float64(times[len(times)/2].Microseconds()) / 1000, nil
+	return size{batch, millis(times[len(times)/2]), millis(cpu) / float64(len(times))}, nil
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// cpuTime returns the processor time that this process has used.
+func cpuTime() time.Duration {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		panic(err) // It fails only for a bad argument.
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // answer computes the logits of a batch.

@@ -4,10 +4,10 @@
 //
 // -what says what is loaded:
 //
-//   - step: training steps of a network with a dataset that waits for a while in each batch, as one
-//     does that reads from a slow disk
-//   - fit: the same by the trainer, whose metric train/data_wait is data_wait: the share of the time
-//     in which the device waited for a batch
+//   - step: training steps of a network with a dataset that waits for a while in each batch, as
+//     one does that reads from a slow disk
+//   - fit: the same by the trainer, whose metric train/data_wait is data_wait: the share of the
+//     time in which the device waited for a batch
 //   - jpeg: a folder of JPEGs; nothing is trained
 //   - indexed and stream: 1,000,000,000 examples, shuffled; nothing is trained. peak_mb is the most
 //     memory that the process used, in MB.

@@ -13,8 +13,8 @@ func page(all map[string]result) string {
 
 <!-- make notebooks writes this page. -->
 
-What each notebook reaches on one machine, by ` + "`submit --local`" + `. This command runs them all and writes
-this page:
+What each notebook reaches on one machine, by ` + "`submit --local`" + `. This command runs them all and
+writes this page:
 
     make notebooks
 

@@ -83,14 +83,7 @@ func (r *result) read(folder, name, pictures string) error {
 	if err != nil {
 		return err
 	}
-	r.Metrics = map[string]float64{}
-	for _, m := range measured {
-		for name, value := range m.Values {
-			if name = strings.TrimSpace(m.Training + " " + name); !math.IsNaN(value) && !math.IsInf(value, 0) {
-				r.Metrics[name] = value
-			}
-		}
-	}
+	r.Metrics = last(measured)
 	drawn, err := drawnIn(runs[0])
 	if err != nil {
 		return err
@@ -108,12 +101,34 @@ func (r *result) read(folder, name, pictures string) error {
 	return nil
 }
 
+// last returns the last finite value of each metric. If there are several trainings, the name of a
+// metric begins with its training's.
+func last(all []rundir.Measurement) map[string]float64 {
+	several := slices.ContainsFunc(all, func(m rundir.Measurement) bool { return m.Training != all[0].Training })
+	found := map[string]float64{}
+	for _, m := range all {
+		for name, value := range m.Values {
+			if several {
+				name = m.Training + " " + name
+			}
+			if !math.IsNaN(value) && !math.IsInf(value, 0) {
+				found[name] = value
+			}
+		}
+	}
+	return found
+}
+
 // mostPictures is how many of a notebook's pictures the page shows: the last ones.
 const mostPictures = 2
 
 // drawnIn returns the last pictures of the executed notebook.
 func drawnIn(d rundir.Dir) ([][]byte, error) {
-	notebook, err := nbformat.Read(d.Executed())
+	text, err := os.ReadFile(d.Executed())
+	if err != nil {
+		return nil, err
+	}
+	notebook, err := nbformat.Parse(d.Executed(), text) // Read would leave out the outputs.
 	if err != nil {
 		return nil, err
 	}
