@@ -93,8 +93,11 @@ func (c contender) infers(ctx context.Context, cores []int, network string) (lin
 	if err != nil {
 		return line, err
 	}
-	if err := json.Unmarshal([]byte(lastLine(out)), &line); err != nil || len(line.Sizes) == 0 {
-		return line, fmt.Errorf("%s: its last line has no sizes: %v\n%s", c.name, err, out)
+	switch err := json.Unmarshal([]byte(lastLine(out)), &line); {
+	case err != nil:
+		return line, fmt.Errorf("%s: its last line is not a measurement: %w\n%s", c.name, err, out)
+	case len(line.Sizes) == 0:
+		return line, fmt.Errorf("%s: its last line has no sizes\n%s", c.name, out)
 	}
 	return line, nil
 }

@@ -78,7 +78,8 @@ func (w *World) scatter(nodes []*graph.Node) []*graph.Node {
 	return parts
 }
 
-// meanPart returns this rank's row of the mean of x over the ranks. Half precision travels as it is.
+// meanPart returns this rank's row of the mean of x over the ranks. Half precision travels as it
+// is.
 func (w *World) meanPart(x *graph.Node) *graph.Node {
 	if x.DType().IsHalfPrecision() {
 		return collective.Over(w).ReduceScatter(x, collective.Mean)
