@@ -284,7 +284,8 @@ func TestLossScaleEnds(t *testing.T) {
 }
 
 // TestLossScaleIsState: a training run that is killed after any update resumes bit for bit, with
-// its scale. The scale isn't among the weights, and another training run in the store begins its own.
+// its scale. The scale isn't among the weights, and another training run in the store begins its
+// own.
 func TestLossScaleIsState(t *testing.T) {
 	fit := func(dir string, kill int64) *trainer.Trainer {
 		c := trainer.Config{Precision: "16-mixed", BatchSize: 6, MaxSteps: 12, MaxEpochs: 2, AccumulateGradBatches: 2, EMADecay: 0.9, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: dir, EverySteps: 1}}
