@@ -105,24 +105,11 @@ func (m message) receiveInto(from link, use func(theirs []byte)) error {
 	return nil
 }
 
-// atOnce is the size up to which the kernel takes a message although nobody reads it yet.
-const atOnce = 4096
-
-// exchange sends the message to a rank and uses the data of that rank's.
+// exchange sends the message to a rank and uses the data of that rank's. The kernel takes so small
+// a message although nobody reads it yet.
 func (m message) exchange(with link, use func(theirs []byte)) error {
-	sent, bytes := make(chan error, 1), m.bytes()
-	write := func() {
-		_, err := with.conn.Write(bytes)
-		sent <- err
+	if err := m.send(with); err != nil {
+		return err
 	}
-	if len(bytes) <= atOnce {
-		write()
-	} else {
-		go write()
-	}
-	err := m.receiveInto(with, use) // The message was copied.
-	if err != nil {
-		with.conn.Close() // The other rank may not be reading. It will fail anyway.
-	}
-	return joinSent(err, <-sent, with)
+	return m.receiveInto(with, use)
 }
