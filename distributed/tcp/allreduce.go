@@ -17,8 +17,9 @@ func AllReduce[T Number](c *Comm, values []T) error {
 	})
 }
 
-// small is the size up to which an all-reduce saves latency rather than bytes.
-const small = 32 << 10
+// small is the size up to which an all-reduce saves latency rather than bytes. At 32 KiB, the ring
+// is faster.
+const small = 8 << 10
 
 // allReduce replaces the data on every member with its reduction, of elements of that size.
 func (t *team) allReduce(number int, reduce reduction, size int, data []byte) error {

@@ -1,5 +1,7 @@
 package tcp
 
+import "errors"
+
 // doubling reduces small data by recursive doubling (Thakur, Rabenseifner and Gropp, Optimization
 // of collective communication operations in MPICH, 2005, https://doi.org/10.1177/1094342005051521):
 // in each round, pairs of members exchange everything that they know. So it takes as many rounds as
@@ -104,19 +106,18 @@ func (m message) receiveInto(from link, use func(theirs []byte)) error {
 
 // exchange sends the message to a rank and uses the data of that rank's.
 func (m message) exchange(with link, use func(theirs []byte)) error {
-	sent, bytes := make(chan error, 1), m.bytes()
-	write := func() {
-		_, err := with.conn.Write(bytes)
-		sent <- err
-	}
+	bytes := m.bytes()
 	if len(bytes) <= atOnce {
-		write()
-	} else {
-		go write()
+		if err := send(with, bytes); err != nil {
+			return err
+		}
+		return m.receiveInto(with, use)
 	}
+	sent := make(chan error, 1)
+	go func() { sent <- send(with, bytes) }()
 	err := m.receiveInto(with, use) // The message was copied.
 	if err != nil {
 		with.conn.Close() // The other rank may not be reading. It will fail anyway.
 	}
-	return joinSent(err, <-sent, with)
+	return errors.Join(err, <-sent)
 }
