@@ -93,8 +93,11 @@ func (c contender) infers(ctx context.Context, cores []int, network string) (lin
 	if err != nil {
 		return line, err
 	}
-	if err := json.Unmarshal([]byte(lastLine(out)), &line); err != nil || len(line.Sizes) == 0 {
-		return line, fmt.Errorf("%s: its last line has no sizes: %v\n%s", c.name, err, out)
+	if err := json.Unmarshal([]byte(lastLine(out)), &line); err != nil {
+		return line, fmt.Errorf("%s: its last line is no result: %w\n%s", c.name, err, out)
+	}
+	if len(line.Sizes) == 0 {
+		return line, fmt.Errorf("%s: its last line has no sizes: %s", c.name, lastLine(out))
 	}
 	return line, nil
 }
