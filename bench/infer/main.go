@@ -3,8 +3,8 @@
 //
 //	{"version": "with oneDNN 3.2.0", "sizes": [{"batch": 1, "ms": 1.2, "cpu_ms": 1.2}]}
 //
-// ms is the median time of a batch, in milliseconds, and cpu_ms its processor time, which other work
-// on the machine changes less. The weights are random. Its peer is bench/peers/inference.py.
+// ms is the median time of a batch, in milliseconds, and cpu_ms its processor time, which other
+// work on the machine changes less. The weights are random. Its peer is bench/peers/inference.py.
 package main
 
 import (
