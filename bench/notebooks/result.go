@@ -45,7 +45,8 @@ func (n notebook) run(ctx context.Context, submit string, o options, out io.Writ
 	r.Command, r.Machine, r.Load = "submit "+strings.Join(words, " "), machine(), loadAverage()
 	if n.needs != nil {
 		if err := n.needs(ctx); err != nil {
-			r.Skipped, _, _ = strings.Cut(err.Error(), "\n")
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			r.Skipped = strings.TrimSuffix(first, ":")
 			return r, ctx.Err()
 		}
 	}
