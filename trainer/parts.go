@@ -83,8 +83,8 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 	}
 }
 
-// apply lets an optimizer change this rank's parts of the variables. It panics if the optimizer asks
-// for state that another training run has left whole in the store.
+// apply lets an optimizer change this rank's parts of the variables. It panics if the optimizer
+// asks for state that another training run has left whole in the store.
 func (p *parts) apply(store *model.Store, g *graph.Graph, variables []*model.Variable, isForeign func(*model.Variable) bool, apply func()) {
 	defer func() {
 		failure := recover()
