@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -110,7 +111,7 @@ func (w *World) PartsOf(store *model.Store, nodes []*graph.Node) []*graph.Node {
 			parts[i] = graph.Reshape(x, 0)
 			continue
 		}
-		begin := graph.MulScalar(rank, length)
+		begin := graph.MulScalar(graph.ConvertDType(rank, dtypes.Int64), length) // A weight may have more than 2^31 elements.
 		parts[i] = graph.DynamicSlice(w.padded(x), []*graph.Node{begin}, []int{length})
 	}
 	return parts
