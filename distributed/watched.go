@@ -46,7 +46,8 @@ func (w watched) AllReduce(values []float64) error {
 }
 
 func (w watched) Broadcast(data []byte, root int) error {
-	return w.watch.Enter(watch.Broadcast, watch.Bytes, len(data))(w.communicator.Broadcast(data, root))
+	leave := w.watch.EnterCollective(watch.Collective{Kind: watch.Broadcast, Type: watch.Bytes, Count: int64(len(data)), Detail: int64(root) << 2})
+	return leave(w.communicator.Broadcast(data, root))
 }
 
 func (w watched) AllGather(data []byte) ([][]byte, error) {

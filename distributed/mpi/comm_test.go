@@ -120,6 +120,24 @@ func TestErrorNamesTheRank(t *testing.T) {
 	})
 }
 
+// TestGroupsDisagree: if a rank names other groups, all ranks fail before they exchange data. MPI
+// would have written the values of three ranks where there is room for two.
+func TestGroupsDisagree(t *testing.T) {
+	ranktest.Run(t, 4, func(t *testing.T) {
+		comm := initRank(t)
+		form := []int64{0, 0, 0, 4, 0, 0, 0, 1, 1, 0, 1, 1} // The groups are 0, 1 and 2, 3.
+		if comm.Rank() == 2 {
+			form = []int64{0, 0, 0, 4, 0, 0, 1, 0, 0, 1, 1, 1} // They are 0, 2 and 1, 3.
+		}
+		const allGather = 3
+		err := mpi.InProgram(allGather, []int32{1}, make([]int32, 4), 1, form)
+		want := fmt.Sprintf("rank %d of 4: rank %d divides the ranks into other groups", comm.Rank(), map[bool]int{false: 2}[comm.Rank() == 2])
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	})
+}
+
 // TestPanicsStayPanics: MPI must not replace Go's signal handlers. A nil pointer dereference must
 // stay a panic that can be recovered and shows its line.
 func TestPanicsStayPanics(t *testing.T) {

@@ -10,3 +10,6 @@ func SetFinalizeTime(d time.Duration) { finalizeTime = d }
 
 // OnlyFunneled makes Init ask MPI for support of calls from one thread only.
 var OnlyFunneled = onlyFunneled
+
+// InProgram runs a collective as a compiled program does.
+var InProgram = inProgram

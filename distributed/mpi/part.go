@@ -3,6 +3,11 @@ package mpi
 // #include "mpi.h"
 import "C"
 
+import (
+	"errors"
+	"unsafe"
+)
+
 // Tests use these functions.
 
 // setPart replaces the number of elements that one call of MPI gathers or scatters.
@@ -10,3 +15,12 @@ func setPart(n int) { C.gb_mpi_part = C.int64_t(n) }
 
 // onlyFunneled makes Init ask for MPI_THREAD_FUNNELED.
 func onlyFunneled() { C.gb_mpi_level = 1 }
+
+// inProgram runs a collective as a compiled program does: see Transport in package pjrt.
+func inProgram(kind int, in, out []int32, count int, form []int64) error {
+	var text [errorSize]C.char
+	if C.gb_mpi_transport(C.int(kind), unsafe.Pointer(&in[0]), unsafe.Pointer(&out[0]), C.int64_t(count), C.GB_INT32, (*C.int64_t)(&form[0]), &text[0], errorSize) != 0 {
+		return errors.New(C.GoString(&text[0]))
+	}
+	return nil
+}

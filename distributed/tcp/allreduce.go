@@ -9,11 +9,11 @@ import (
 // All ranks get the same bits.
 func AllReduce[T Number](c *Comm, values []T) error {
 	return c.do("all-reduce", func() error {
-		t, sum, data := c.world, reductionOf[T](reduceSum), bytesOf(values)
+		t, i, sum, data := c.world, intent{kind: kindAllReduce, dtype: typeOf[T]()}, reductionOf[T](reduceSum), bytesOf(values)
 		if t.size() >= chainRanks && len(data) <= maxReduced && !t.treed {
-			return t.reduceChain(allReduceLetters[reduceSum], sum, data)
+			return t.reduceChain(i, sum, data)
 		}
-		return t.allReduce(reduceSum, sum, size[T](), data)
+		return t.allReduce(i, sum, data)
 	})
 }
 
@@ -21,19 +21,18 @@ func AllReduce[T Number](c *Comm, values []T) error {
 // is faster.
 const small = 8 << 10
 
-// allReduce replaces the data on every member with its reduction, of elements of that size.
-func (t *team) allReduce(number int, reduce reduction, size int, data []byte) error {
-	kind := allReduceLetters[number]
+// allReduce replaces the data on every member with its reduction.
+func (t *team) allReduce(i intent, reduce reduction, data []byte) error {
 	switch {
 	case t.size() == 1:
 		return nil
 	case len(data) <= small && t.comm.direct != nil:
-		return t.doubling(kind, reduce, data)
+		return t.doubling(i, reduce, data)
 	}
-	if err := t.agree(kind, len(data)); err != nil {
+	if err := t.agree(i, len(data)); err != nil {
 		return err
 	}
-	return t.ring(reduce, size, data)
+	return t.ring(reduce, sizes[i.dtype], data)
 }
 
 // segment is how much of a chunk is received before it is passed on.

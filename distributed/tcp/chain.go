@@ -44,8 +44,8 @@ func (t *team) gatherChain(into []byte, part int) error {
 }
 
 // reduceChain replaces the data on every member with its reduction, in their order.
-func (t *team) reduceChain(kind byte, reduce reduction, data []byte) error {
-	if err := t.agree(kind, len(data)); err != nil {
+func (t *team) reduceChain(i intent, reduce reduction, data []byte) error {
+	if err := t.agree(i, len(data)); err != nil {
 		return err
 	}
 	if t.place > 0 {

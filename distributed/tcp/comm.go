@@ -9,6 +9,9 @@ import (
 
 // Comm is this rank's place in the ring. Its methods are collective: all ranks must call them in
 // the same order. They may be called from any goroutine, but only one at a time.
+//
+// Ranks whose collectives differ fail, unless they wait for one another on different connections:
+// little data to reduce, and the groups of programs, have their own. Package watch ends these.
 type Comm struct {
 	rank, size int
 	world      *team            // All ranks.
@@ -79,14 +82,20 @@ func (c *Comm) buffer(n int) []byte {
 }
 
 // connect makes the direct connections to ranks that this one has none to. It is collective over
-// all ranks: each names those that it needs.
-func (c *Comm) connect(ranks []int) error {
+// all ranks: each names those that it needs, and for which groups.
+func (c *Comm) connect(ranks []int, groups uint32) error {
 	if c.direct == nil {
 		return errors.New("no direct connections between ranks")
 	}
-	// When a byte from every rank has arrived, all ranks are here, and nobody waits in vain.
-	if err := c.world.gather([]byte{1}, make([]byte, c.size)); err != nil {
+	// When a checksum from every rank has arrived, all ranks are here, and nobody waits in vain.
+	sums := make([]uint32, c.size)
+	if err := c.world.gather(typeInt32, bytesOf([]uint32{groups}), bytesOf(sums)); err != nil {
 		return err
+	}
+	for rank, sum := range sums {
+		if sum != groups {
+			return fmt.Errorf("rank %d divides the ranks into other groups: all ranks must name the same groups, in the same order", rank)
+		}
 	}
 	return c.direct.connect(ranks)
 }
@@ -96,7 +105,7 @@ func (c *Comm) Broadcast(data []byte, root int) error {
 	if root < 0 || root >= c.size {
 		return fmt.Errorf("tcp: rank %d of %d: broadcast: the root %d is not a rank", c.rank, c.size, root)
 	}
-	return c.do("broadcast", func() error { return c.world.broadcast(data, root) })
+	return c.do("broadcast", func() error { return c.world.broadcast(typeUint8, data, root) })
 }
 
 // AllGather returns the data of every rank, in order of rank. All ranks must pass the same length.
@@ -114,7 +123,7 @@ func (c *Comm) AllGather(data []byte) ([][]byte, error) {
 
 // gather puts the data of all ranks into `into`, in order of rank.
 func (c *Comm) gather(data, into []byte) error {
-	return c.do("all-gather", func() error { return c.world.gather(data, into) })
+	return c.do("all-gather", func() error { return c.world.gather(typeUint8, data, into) })
 }
 
 // Barrier returns when all ranks have called it.

@@ -1,6 +1,9 @@
 package tcp
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // doubling reduces small data by recursive doubling (Thakur, Rabenseifner and Gropp, Optimization
 // of collective communication operations in MPICH, 2005, https://doi.org/10.1177/1094342005051521):
@@ -9,12 +12,12 @@ import "errors"
 // gives its data to one below first, and gets the result at the end.
 //
 // All members get the same bits: both of a pair combine the same two values in the same order.
-func (t *team) doubling(kind byte, reduce reduction, data []byte) error {
+func (t *team) doubling(i intent, reduce reduction, data []byte) error {
 	if err := t.linkTree(); err != nil {
 		return err
 	}
 	even, place := powerOfTwo(t.size()), t.place
-	m := message{kind: kind, data: data, theirs: t.comm.buffer(len(data))}
+	m := message{header: t.header(i, len(data)), data: data, theirs: t.comm.buffer(len(data))}
 	if place >= even {
 		partner := t.linkTo(place - even)
 		if err := m.send(partner); err != nil {
@@ -74,16 +77,15 @@ func (t *team) linkTree() error {
 	if t.place+even < t.size() {
 		partners = append(partners, t.ranks[t.place+even])
 	}
-	return t.comm.connect(partners)
+	return t.comm.connect(partners, t.groups)
 }
 
 // message is a rank's data in a small collective, with room for another rank's header and data.
 type message struct {
-	kind         byte
-	data, theirs []byte
+	header, data, theirs []byte
 }
 
-func (m message) bytes() []byte { return append(header(m.kind, len(m.data)), m.data...) }
+func (m message) bytes() []byte { return slices.Concat(m.header, m.data) }
 
 func (m message) send(to link) error { return send(to, m.bytes()) }
 
@@ -93,7 +95,7 @@ func (m message) receiveInto(from link, use func(theirs []byte)) error {
 	if err := receive(from, got); err != nil {
 		return err
 	}
-	if err := checkHeader(header(m.kind, len(m.data)), got, from.rank); err != nil {
+	if err := checkHeader(m.header, got, from.rank); err != nil {
 		return err
 	}
 	theirs := m.theirs[:len(m.data)]

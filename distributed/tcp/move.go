@@ -4,8 +4,8 @@ package tcp
 
 // broadcast replaces the data on every member with that of the root's place. The data goes around
 // the ring by segments, so that the ranks pass it on while they receive it.
-func (t *team) broadcast(data []byte, root int) error {
-	if err := t.agree('b', len(data)); err != nil {
+func (t *team) broadcast(dtype int, data []byte, root int) error {
+	if err := t.agree(intent{kind: kindBroadcast, dtype: dtype, root: root}, len(data)); err != nil {
 		return err
 	}
 	for part := range segments(data) {
@@ -25,8 +25,8 @@ func (t *team) broadcast(data []byte, root int) error {
 }
 
 // gather puts the data of all members into `into`, in their order.
-func (t *team) gather(data, into []byte) error {
-	if err := t.agree('g', len(data)); err != nil {
+func (t *team) gather(dtype int, data, into []byte) error {
+	if err := t.agree(intent{kind: kindAllGather, dtype: dtype}, len(data)); err != nil {
 		return err
 	}
 	copy(t.part(0, into), data)
@@ -43,11 +43,11 @@ func (t *team) gather(data, into []byte) error {
 
 // allToAll puts the parts that the members have for this one into `into`, in their order. The data
 // has a part for each. In each step, every member sends to one and receives from another.
-func (t *team) allToAll(data, into []byte) error {
+func (t *team) allToAll(dtype int, data, into []byte) error {
 	if err := t.linkAll(); err != nil {
 		return err
 	}
-	if err := t.agree('a', len(data)); err != nil {
+	if err := t.agree(intent{kind: kindAllToAll, dtype: dtype}, len(data)); err != nil {
 		return err
 	}
 	copy(t.part(0, into), t.part(0, data))

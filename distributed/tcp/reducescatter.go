@@ -10,14 +10,14 @@ func ReduceScatter[T Number](c *Comm, in, out []T) error {
 		return fmt.Errorf("tcp: rank %d of %d: reduce-scatter of %d elements into %d: each rank must get as many", c.rank, c.size, len(in), len(out))
 	}
 	return c.do("reduce-scatter", func() error {
-		return c.world.scatter(reduceSum, reductionOf[T](reduceSum), bytesOf(in), bytesOf(out))
+		return c.world.scatter(intent{kind: kindReduceScatter, dtype: typeOf[T]()}, reductionOf[T](reduceSum), bytesOf(in), bytesOf(out))
 	})
 }
 
 // scatter passes the reduction of each member's part around the ring. It begins at the next member,
 // and ends, complete, at the one that it is for.
-func (t *team) scatter(number int, reduce reduction, in, out []byte) error {
-	if err := t.agree(scatterLetters[number], len(out)); err != nil {
+func (t *team) scatter(i intent, reduce reduction, in, out []byte) error {
+	if err := t.agree(i, len(out)); err != nil {
 		return err
 	}
 	if t.size() == 1 {

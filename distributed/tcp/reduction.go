@@ -23,9 +23,6 @@ const (
 	reduceMax = 2
 )
 
-// letters distinguish the reductions of an all-reduce and of a reduce-scatter in headers.
-var allReduceLetters, scatterLetters = "rmM", "snN"
-
 // reductionOf returns a reduction of a type.
 func reductionOf[T element](number int) reduction {
 	switch number {
@@ -61,14 +58,27 @@ func precedes[T element](a, b T) bool {
 	return a < b || a == 0 && b == 0 && math.Signbit(float64(a)) && !math.Signbit(float64(b))
 }
 
-func size[T element]() int {
+// typeOf returns the number of a type.
+func typeOf[T Number]() int {
+	switch any(*new(T)).(type) {
+	case int32:
+		return typeInt32
+	case int64:
+		return typeInt64
+	case float32:
+		return typeFloat32
+	}
+	return typeFloat64
+}
+
+func size[T element | uint32]() int {
 	var zero T
 	return int(unsafe.Sizeof(zero))
 }
 
 // bytesOf returns the memory of the values. The byte order is the same on all ranks, because they
 // run the same program.
-func bytesOf[T element](values []T) []byte {
+func bytesOf[T element | uint32](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*size[T]())
 }
 

@@ -1,7 +1,6 @@
 package tcp
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,8 @@ type team struct {
 	comm  *Comm
 	ranks []int
 	place int // This rank's place among them.
+	// groups is a checksum of how the ranks are divided; 0 if they aren't.
+	groups uint32
 	// from and to are the previous and the next member. In the team of all ranks they have
 	// connections of their own.
 	from, to link
@@ -48,7 +49,7 @@ func (c *Comm) teamOf(places []int64) (*team, error) {
 	if t := c.teams[key]; t != nil {
 		return t, nil
 	}
-	t := &team{comm: c, place: int(places[2*c.rank+1])}
+	t := &team{comm: c, place: int(places[2*c.rank+1]), groups: checksum(key)}
 	for rank := range c.size {
 		if places[2*rank] == places[2*c.rank] {
 			t.ranks = append(t.ranks, 0)
@@ -88,7 +89,7 @@ func (t *team) linkAll() error {
 		return nil
 	}
 	t.linked = true
-	return t.comm.connect(t.ranks)
+	return t.comm.connect(t.ranks, t.groups)
 }
 
 // atOnce is how many bytes a connection always takes without waiting for its reader, if everything
@@ -131,31 +132,6 @@ func send(to link, data []byte) error {
 
 // pass sends to the next member while it receives from the previous one.
 func (t *team) pass(send, receive []byte) error { return exchange(t.to, t.from, send, receive) }
-
-// header begins a collective: ranks that disagree about it fail instead of mixing up bytes.
-func header(kind byte, length int) []byte {
-	return binary.LittleEndian.AppendUint64([]byte{kind}, uint64(length))
-}
-
-const headerSize = 9
-
-// checkHeader compares another rank's header with this rank's.
-func checkHeader(mine, theirs []byte, rank int) error {
-	if string(mine) == string(theirs) {
-		return nil
-	}
-	return fmt.Errorf("rank %d calls collective %q of %d bytes here: all ranks must call the same one, in the same order", rank,
-		theirs[0], binary.LittleEndian.Uint64(theirs[1:]))
-}
-
-// agree compares the kind and length of a collective with the previous member's.
-func (t *team) agree(kind byte, length int) error {
-	mine, theirs := header(kind, length), make([]byte, headerSize)
-	if err := t.pass(mine, theirs); err != nil {
-		return err
-	}
-	return checkHeader(mine, theirs, t.from.rank)
-}
 
 // chunk divides the data into one chunk for each member, and returns the one at an offset from this
 // rank's own.

@@ -47,6 +47,8 @@ const (
 
 var sizes = map[int]int{typeInt32: 4, typeInt64: 8, typeUint8: 1, typeFloat16: 2, typeFloat32: 4, typeFloat64: 8, typeBFloat16: 2}
 
+var typeNames = map[int]string{typeInt32: "int32", typeInt64: "int64", typeUint8: "uint8", typeFloat16: "float16", typeFloat32: "float32", typeFloat64: "float64", typeBFloat16: "bfloat16"}
+
 //export gonbatchTCPTransport
 func gonbatchTCPTransport(kind C.int, in, out unsafe.Pointer, count C.int64_t, dtype C.int, form *C.int64_t, text *C.char, textSize C.size_t) C.int {
 	call := call{kind: int(kind), in: in, out: out, bytes: int(count) * sizes[int(dtype)], dtype: int(dtype)}
@@ -113,20 +115,20 @@ func (l *call) over(t *team) error {
 	}
 	switch l.kind {
 	case kindBroadcast:
-		return t.broadcast(l.at(l.out, l.bytes), l.root)
+		return t.broadcast(l.dtype, l.at(l.out, l.bytes), l.root)
 	case kindAllGather:
-		return t.gather(l.at(l.in, l.bytes), l.at(l.out, whole))
+		return t.gather(l.dtype, l.at(l.in, l.bytes), l.at(l.out, whole))
 	case kindAllToAll:
-		return t.allToAll(l.at(l.in, whole), l.at(l.out, whole))
+		return t.allToAll(l.dtype, l.at(l.in, whole), l.at(l.out, whole))
 	}
-	reduce := l.reduce()
+	reduce, i := l.reduce(), intent{kind: l.kind, reduction: l.reduction, dtype: l.dtype}
 	switch {
 	case reduce == nil:
 		return fmt.Errorf("elements of type %d can't be reduced", l.dtype)
 	case l.kind == kindAllReduce:
-		return t.allReduce(l.reduction, reduce, sizes[l.dtype], l.at(l.out, l.bytes))
+		return t.allReduce(i, reduce, l.at(l.out, l.bytes))
 	}
-	return t.scatter(l.reduction, reduce, l.at(l.in, whole), l.at(l.out, l.bytes))
+	return t.scatter(i, reduce, l.at(l.in, whole), l.at(l.out, l.bytes))
 }
 
 // reduce returns the reduction, or nil if the elements have none.
