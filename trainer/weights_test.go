@@ -48,7 +48,9 @@ func TestWeightsAreTheModel(t *testing.T) {
 // only to end, leaves the weights alone in the file of the weights.
 func TestWeightsOfResumedAtEnd(t *testing.T) {
 	c := trainer.Config{MaxSteps: 6, BatchSize: 12, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: t.TempDir(), EverySteps: 6}}
-	task := func() trainer.Task { return trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Scope("mine").Done()) }
+	task := func() trainer.Task {
+		return trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Scope("mine").Done())
+	}
 	killer := trainer.Callback{Name: "killer", CheckpointSaved: func(*trainer.Event) error { return errKilled }}
 	tr, _ := newTrainer(t, c, task(), trainer.WithCallbacks(killer))
 	if err := errors.Join(tr.Fit(t.Context(), ranktest.Blobs(145), nil), tr.WaitForCheckpoints()); !errors.Is(err, errKilled) {
