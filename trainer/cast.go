@@ -3,7 +3,6 @@ package trainer
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
@@ -13,7 +12,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"gonbatch/internal/dtype"
 	"gonbatch/internal/plural"
@@ -45,16 +43,19 @@ func (s *stepper) build(scope *model.Scope, inputs, labels []*graph.Node, f mode
 			c.putBack()
 		}
 	}()
+	s.changedHere = map[string]*graph.Node{}
 	asked := s.ask(inputs, labels, f)
-	for _, r := range asked.narrow {
-		if c := s.newCast(g, r); c != nil {
+	for _, r := range asked {
+		if c := s.prepare(g, r); c != nil {
 			casts = append(casts, c)
 			c.narrow()
 		}
 	}
 	outputs := f(scope, inputs, labels)
 	for _, c := range casts {
-		c.widen(g)
+		if value := c.widen(g); value != nil {
+			s.changedHere[c.variable.Path()] = value
+		}
 	}
 	if s.store.IsTraining(g) {
 		s.sayTypes(asked)
@@ -68,81 +69,21 @@ func (s *stepper) predictions(scope *model.Scope, inputs []*graph.Node, f modelF
 	return s.precision.outputs(s.build(scope, inputs, nil, func(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node { return f(scope, inputs) }))
 }
 
-// request is a variable for which a model asks.
-type request struct {
-	path  string
-	shape shapes.Shape
-	value *tensors.Tensor // Its initial value, if the model has it; else its initializer has.
-	used  bool            // By the graph. GoMLX's batch normalization asks for more than it uses.
-}
-
-// requests are the variables for which a model asks.
-type requests struct {
-	narrow []request // Those in the type in which it computes.
-	wide   int       // The number of trainable ones in others.
-}
-
-// ask returns the variables for which a model asks. To find out, it builds the model in a graph and
-// a store of its own, both of which are thrown away.
-func (s *stepper) ask(inputs, labels []*graph.Node, f modelGraph) (all requests) {
-	defer s.explainEmpty()
-	like := inputs[0].Graph()
-	g := graph.NewGraph(s.world.Backend(), "types of variables")
-	defer g.Finalize()
-	store := model.NewStore()
-	model.SetStore(g, store)
-	for path, value := range s.store.IterParams() {
-		store.SetParam(path, value)
-	}
-	for p := range s.store.IterGraphParams(like) {
-		if _, isNode := p.Value.(*graph.Node); !isNode {
-			model.SetGraphParam(g, model.JoinPath(p.Scope, p.Key), p.Value)
-		}
-	}
-	dtype.Attach(g, s.precision.types())
-	f(store.RootScope(), parameters(g, "input", inputs), parameters(g, "label", labels))
-	for v := range store.IterVariables() {
-		switch {
-		case v.DType() == s.precision.dtype():
-			r := request{path: v.Path(), shape: v.Shape(), used: v.InUseByGraph(g)}
-			if v.HasValue() {
-				r.value = v.MustValue()
-			}
-			all.narrow = append(all.narrow, r)
-		case v.Trainable && v.DType().IsFloat() && v.InUseByGraph(g):
-			all.wide++
-		}
-	}
-	return all
-}
-
-// explainEmpty explains why a model may fail where another precision doesn't make it.
-func (s *stepper) explainEmpty() {
-	failure := recover()
-	if failure == nil {
-		return
-	}
-	if strings.Contains(fmt.Sprint(failure), " nil") { // Go's error for a pointer, or GoMLX's for a variable.
-		panic(fmt.Errorf("precision: %q: the trainer first builds the model in an empty store, to see the types of its variables; there it fails, perhaps because it looks for one by GetVariable that it hasn't made: %v", s.precision, failure))
-	}
-	panic(failure)
-}
-
-// parameters returns parameters of a graph with the shapes of the nodes.
-func parameters(g *graph.Graph, name string, like []*graph.Node) []*graph.Node {
-	all := make([]*graph.Node, len(like))
-	for i, node := range like {
-		all[i] = graph.Parameter(g, fmt.Sprint(name, i), node.Shape())
-	}
-	return all
-}
-
 // sayTypes prints, once, that a model computes in single precision although the configuration says
 // otherwise.
-func (s *stepper) sayTypes(asked requests) {
-	if len(asked.narrow) == 0 && asked.wide > 0 && !s.saidTypes {
+func (s *stepper) sayTypes(asked []request) {
+	narrow, wide := 0, 0
+	for _, r := range asked {
+		switch {
+		case r.shape.DType == s.precision.dtype():
+			narrow++
+		case r.trainable && r.shape.DType.IsFloat() && r.used:
+			wide++
+		}
+	}
+	if narrow == 0 && wide > 0 && !s.saidTypes {
 		s.printf("precision %s: the model asks for %s in types other than %s, so it doesn't compute in it: convert what it makes of integer inputs to trainer.ComputeDType\n",
-			s.precision, plural.Of(asked.wide, "weight"), s.precision.dtype())
+			s.precision, plural.Of(wide, "weight"), s.precision.dtype())
 	}
 	s.saidTypes = true
 }
@@ -159,19 +100,39 @@ type cast struct {
 	spread   *dtensor.Tensor // The same, if it is on several devices.
 }
 
-// newCast returns nil if the model can't have the variable, because it has another shape: then
-// GoMLX says so. A variable that doesn't exist yet is created; its layer will initialize it.
-func (s *stepper) newCast(g *graph.Graph, r request) *cast {
+// prepare makes the store have the variable for which the model will ask, and g the one of this
+// store: the model may have kept another one of that name. It returns nil if the variable needs no
+// cast.
+func (s *stepper) prepare(g *graph.Graph, r request) *cast {
 	v := s.store.GetVariable(r.path) // A checkpoint's, perhaps.
+	if v == nil && r.kept {
+		return nil // It is of another store.
+	}
 	if v == nil {
 		v = s.newMaster(r)
 	}
+	if r.shape.DType == s.precision.dtype() {
+		return s.newCast(g, v, r)
+	}
+	if r.used {
+		v.NodeValue(g)
+	}
+	return nil
+}
+
+// newCast returns nil if the model can't have the variable, because it has another shape: then
+// GoMLX says so.
+func (s *stepper) newCast(g *graph.Graph, v *model.Variable, r request) *cast {
 	if v.DType() == r.shape.DType {
 		panic(fmt.Errorf("precision: %q keeps weights in Float32, but %s already is %s: train it with \"bf16-true\", or convert the weights with which it begins", s.precision, r.path, v.Shape()))
 	}
 	if v.DType() != dtypes.Float32 || !v.Shape().EqualDimensions(r.shape) {
 		return nil
 	}
+	if s.halves == nil {
+		s.halves = map[string]bool{}
+	}
+	s.halves[r.path] = true
 	c := &cast{variable: v, dtype: r.shape.DType}
 	if r.used {
 		c.wide = v.NodeValue(g)
@@ -190,12 +151,20 @@ func (s *stepper) newCast(g *graph.Graph, r request) *cast {
 	return c
 }
 
-// newMaster creates a variable in single precision.
+// newMaster creates a variable, in single precision if the model asks for it in half. Its layer
+// will give it an initializer when it asks for it again.
 func (s *stepper) newMaster(r request) *model.Variable {
-	if r.value == nil {
-		return s.store.VariableWithShape(r.path, withDType(r.shape, dtypes.Float32), initializer.Zero)
+	shape, value, narrow := r.shape, r.value, r.shape.DType == s.precision.dtype()
+	if narrow {
+		shape = withDType(shape, dtypes.Float32)
 	}
-	value, err := widenedTensor(r.value)
+	if value == nil {
+		return s.store.VariableWithShape(r.path, shape, func(*graph.Graph, shapes.Shape) *graph.Node { panic(s.onlyOnce(r)) })
+	}
+	var err error
+	if narrow {
+		value, err = widenedTensor(value)
+	}
 	if err == nil {
 		var v *model.Variable
 		if v, err = s.store.CreateVariable(r.path, value); err == nil {
@@ -203,6 +172,12 @@ func (s *stepper) newMaster(r request) *model.Variable {
 		}
 	}
 	panic(fmt.Errorf("trainer: create %s: %w", r.path, err))
+}
+
+// onlyOnce is the error that a model didn't ask for a variable again.
+func (s *stepper) onlyOnce(r request) error {
+	return fmt.Errorf("precision %s: the model asked for the variable %s when it was built first, but not when it was built again: "+
+		"it is built several times, so its function must ask for the same variables each time, and not keep them", s.precision, r.path)
 }
 
 // narrow gives the variable the type for which the model asks.
@@ -228,17 +203,25 @@ func (c *cast) putBack() {
 }
 
 // widen gives the variable its own type, value, and value in the graph again. What the model has
-// changed in the graph, such as a moving average, it converts.
-func (c *cast) widen(g *graph.Graph) {
+// changed in the graph, such as a moving average, it converts. If that is a weight, widen returns
+// it as the model uses it, and adds only the change: where there is none, no digit is lost.
+func (c *cast) widen(g *graph.Graph) (changed *graph.Node) {
 	c.putBack()
 	if c.wide == nil {
-		return
+		return nil
 	}
-	now := c.wide
-	if value := c.variable.NodeValue(g); value != c.narrowed {
-		now = graph.ConvertDType(value, dtypes.Float32)
+	value := c.variable.NodeValue(g)
+	switch {
+	case value == c.narrowed:
+		c.variable.SetNodeValue(c.wide)
+	case c.variable.Trainable:
+		change := graph.Sub(graph.ConvertDType(value, dtypes.Float32), graph.ConvertDType(c.narrowed, dtypes.Float32))
+		c.variable.SetNodeValue(graph.Add(c.wide, change))
+		changed = value
+	default:
+		c.variable.SetNodeValue(graph.ConvertDType(value, dtypes.Float32))
 	}
-	c.variable.SetNodeValue(now)
+	return changed
 }
 
 // setDType changes the type of a variable, and leaves it without a value. GoMLX has no function for

@@ -309,9 +309,8 @@ func TestMixedStores(t *testing.T) {
 	}
 }
 
-// TestMixedRefusesForeignVariables: a model that looks for a variable which only its store has is
-// told why it fails.
-func TestMixedRefusesForeignVariables(t *testing.T) {
+// TestMixedForeignVariable: a model may look for a variable that only its store has.
+func TestMixedForeignVariable(t *testing.T) {
 	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return graph.Mul(oneLayer(scope, x), graph.ConvertDType(scope.GetVariable("table").NodeValue(x), x.DType()))
 	}
@@ -319,8 +318,8 @@ func TestMixedRefusesForeignVariables(t *testing.T) {
 	store.VariableWithValue("/table", float32(2)).SetTrainable(false)
 	task := trainer.Supervised(net, loss.SparseCategoricalCrossEntropyLogits, plainSGD(0.1))
 	tr, _ := newTrainer(t, trainer.Config{Precision: "bf16-mixed", MaxSteps: 1, BatchSize: 12}, task, trainer.WithStore(store))
-	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "by GetVariable that it hasn't made") {
-		t.Errorf("got %v, want that the store is empty", err)
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+		t.Error(err)
 	}
 }
 

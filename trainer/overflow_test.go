@@ -325,3 +325,24 @@ func TestLossScaleIsState(t *testing.T) {
 		t.Errorf("weights %v, %v", s.Weights, err)
 	}
 }
+
+// TestOverflowIsNoLoss: if the losses since the last report aren't finite, the reported one is NaN,
+// and so isn't the best one, which early stopping and checkpoints look for.
+func TestOverflowIsNoLoss(t *testing.T) {
+	var losses []float64
+	look := trainer.Callback{Name: "look", ValidationEnd: func(e *trainer.Event) error {
+		losses = append(losses, e.Metrics["train/loss"])
+		return nil
+	}}
+	c := trainer.Config{
+		Precision: "16-mixed", BatchSize: 6, MaxSteps: 6, MaxEpochs: 1, Shuffle: new(false), Loggers: []string{"none"}, ValCheckInterval: 1,
+		EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "train/loss", Patience: 3}, Checkpoint: trainer.CheckpointConfig{Dir: t.TempDir(), Monitor: "train/loss"},
+	}
+	tr, _ := newTrainer(t, c, sloped(plainSGD(0.1)), trainer.WithCallbacks(look))
+	if err := tr.Fit(t.Context(), flat(36, float32(math.NaN()), 0), flat(6, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if tr.Step() != 6 || len(losses) != 6 || !math.IsNaN(losses[0]) || math.IsNaN(losses[1]) {
+		t.Errorf("it ended after step %d, with the losses %v", tr.Step(), losses)
+	}
+}

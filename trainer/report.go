@@ -34,14 +34,14 @@ func (r *run) report() error {
 	r.at.Since = nil
 	values := r.rates.at(int(r.at.Step)-1, r.plan.updates)
 	for i := range len(sums) / 2 {
-		if sums[2*i+1] == 0 {
+		if i == 1 {
 			continue // GoMLX's moving average.
 		}
 		name := metricName("train", "loss", "")
 		if i >= 2 {
 			name = metricName("train", "loss", r.task.objectives[i-2].Name)
 		}
-		values[name] = sums[2*i] / sums[2*i+1]
+		values[name] = sums[2*i] / sums[2*i+1] // NaN if no loss was finite.
 	}
 	values["train/examples_per_second"] = r.display.rate(r.unreported * r.loader.BatchSize())
 	r.unreported = 0

@@ -39,9 +39,11 @@ type stepper struct {
 	afterShare  func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild  func() error // Called once the graph of an update is built, before it runs.
 
-	built          bool            // The program of an update has been built.
-	state          map[string]bool // The paths of the variables that the optimizers have created, also before the training was resumed.
-	fixed          map[string]bool // The paths of the model's variables that no optimizer changes.
+	changedHere    map[string]*graph.Node // The weights that the model has changed in the last graph, by their paths, as it uses them.
+	halves         map[string]bool        // The paths of the variables for which a model has asked in half precision.
+	built          bool                   // The program of an update has been built.
+	state          map[string]bool        // The paths of the variables that the optimizers have created, also before the training was resumed.
+	fixed          map[string]bool        // The paths of the model's variables that no optimizer changes.
 	withHistograms bool
 	kind           programKind // Of the program that is being built or run.
 	shown          shownGradients
@@ -168,12 +170,24 @@ func (s *stepper) gradientsOf(objective int, scope *model.Scope, loss *graph.Nod
 	if s.added != nil {
 		loss = graph.Add(loss, s.added)
 	}
-	own := widened(scope.BuildTrainableVariablesGradientsGraph(s.lossScale.scaled(loss)))
+	own := widened(graph.Gradient(s.lossScale.scaled(loss), s.asUsed(trained(scope, loss.Graph()), loss.Graph())...))
 	if len(own) == 0 {
 		o := s.objectives[objective]
 		panic(fmt.Errorf("trainer: the loss of the objective %q depends on no trainable variable under %q", o.Name, o.Scope))
 	}
 	return s.lossScale.unscaled(own, loss)
+}
+
+// asUsed returns the values of variables as the model uses them: those that it has changed itself
+// are others in half precision.
+func (s *stepper) asUsed(variables []*model.Variable, g *graph.Graph) []*graph.Node {
+	values := valuesOf(g, variables)
+	for i, v := range variables {
+		if changed := s.changedHere[v.Path()]; changed != nil && changed.Graph() == g {
+			values[i] = changed
+		}
+	}
+	return values
 }
 
 // averaged returns the means of the gradients over the ranks or, if nothing needs these whole, this
