@@ -40,9 +40,10 @@ func described(header []byte) string {
 	if !ok {
 		name = fmt.Sprintf("collective %d", header[0])
 	}
-	if header[1] == reduceMin {
+	switch header[1] {
+	case reduceMin:
 		name += " (minimum)"
-	} else if header[1] == reduceMax {
+	case reduceMax:
 		name += " (maximum)"
 	}
 	text := fmt.Sprintf("%s of %d bytes of %s", name, binary.LittleEndian.Uint64(header[11:]), typeName(int(header[2])))
