@@ -292,3 +292,21 @@ func TestRefuses(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusesFunctions: a collective in the body of a loop is refused.
+func TestRefusesFunctions(t *testing.T) {
+	onRanks(t, []int{2}, false, func(t *testing.T, w *distributed.World, _ *rand.Rand) {
+		_, err := graph.MustNewExec(w.Backend(), func(x *graph.Node) *graph.Node {
+			again := graph.NewClosure(x.Graph(), func(g *graph.Graph) []*graph.Node {
+				return []*graph.Node{graph.LessThan(graph.Parameter(g, "x", x.Shape()), graph.Const(g, float32(3)))}
+			})
+			body := graph.NewClosure(x.Graph(), func(g *graph.Graph) []*graph.Node {
+				return []*graph.Node{collective.Over(w).AllReduce(graph.Parameter(g, "x", x.Shape()), collective.Sum)}
+			})
+			return graph.While(again, body, x)[0]
+		}).Call1(float32(1))
+		if err == nil || !strings.Contains(err.Error(), "a collective can't be in the body of a While") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

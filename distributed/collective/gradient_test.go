@@ -205,3 +205,33 @@ func TestIndex(t *testing.T) {
 		}
 	})
 }
+
+// TestCompositions compares gradients of functions of a sum with those that follow by hand: of the
+// losses of all 3 ranks together, whose values are 1, 2 and 3.
+func TestCompositions(t *testing.T) {
+	onRanks(t, []int{3}, false, func(t *testing.T, w *distributed.World, _ *rand.Rand) {
+		of := func(loss, x *graph.Node) *graph.Node { return graph.Gradient(graph.ReduceAllSum(loss), x)[0] }
+		tests := []struct {
+			name  string
+			build func(x, sum *graph.Node) *graph.Node
+			want  float32
+		}{
+			{"x times the sum", func(x, sum *graph.Node) *graph.Node { return of(graph.Mul(x, sum), x) }, 12},
+			{"the sum's cube", func(x, sum *graph.Node) *graph.Node { return of(graph.Mul(sum, graph.Mul(sum, sum)), x) }, 324},
+			{"the second derivative of the cube", func(x, sum *graph.Node) *graph.Node {
+				return of(of(graph.Mul(sum, graph.Mul(sum, sum)), x), x)
+			}, 324},
+			{"a sum that the loss doesn't use", func(x, _ *graph.Node) *graph.Node { return of(graph.MulScalar(x, 2), x) }, 2},
+			{"two gradients", func(x, sum *graph.Node) *graph.Node { return graph.Add(of(sum, x), of(graph.Mul(sum, sum), x)) }, 39},
+			{"with respect to the sum", func(_, sum *graph.Node) *graph.Node { return of(graph.Mul(sum, sum), sum) }, 12},
+		}
+		for _, test := range tests {
+			exec := graph.MustNewExec(w.Backend(), func(x *graph.Node) *graph.Node {
+				return test.build(x, collective.Over(w).AllReduce(x, collective.Sum))
+			})
+			if got := tensors.MustCopyFlatData[float32](exec.MustCall1([]float32{float32(w.Rank() + 1)})); got[0] != test.want {
+				t.Errorf("%s: got %v, want %v", test.name, got[0], test.want)
+			}
+		}
+	})
+}

@@ -45,6 +45,10 @@ func (d does) check(x *graph.Node) {
 	if !d.takes(x.DType()) {
 		panic(fmt.Errorf("pjrt: %s of %s: only float and int of 32 and 64 bits, and half precision, can take part: convert it first", d.op, x.Shape()))
 	}
+	if !x.Graph().IsMainFunc() {
+		panic(fmt.Errorf("pjrt: %s of %s in %q: a collective can't be in the body of a While, an If or another function, where nothing orders it: "+
+			"use it outside, on what the function takes or returns", d.op, x.Shape(), x.Graph().CurrentFunc().Name()))
+	}
 	if err := probe(x.Graph().Backend()); err != nil {
 		panic(fmt.Errorf("pjrt: %s of %s: %w", d.op, x.Shape(), err))
 	}
