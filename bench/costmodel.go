@@ -11,7 +11,7 @@ type link struct {
 	Name      string  `json:"name"`
 	Alpha     float64 `json:"alpha_us"`
 	Bandwidth float64 `json:"bandwidth_bytes_per_us"`
-	// Ring is set if all-reduces of more than 32 KiB use the ring algorithm, as package tcp does.
+	// Ring is set if all-reduces of more than 8 KiB use the ring algorithm, as package tcp does.
 	// Otherwise they use the fastest of the algorithms that MPI libraries have.
 	Ring bool `json:"ring"`
 }
@@ -51,7 +51,7 @@ func (l link) halving(ranks int, bytes float64) float64 {
 func levels(ranks int) float64 { return math.Ceil(math.Log2(float64(ranks))) }
 
 // smallSum is the size up to which package tcp uses recursive doubling.
-const smallSum = 32 << 10
+const smallSum = 8 << 10
 
 // allReduce returns the time of an all-reduce, in microseconds.
 func (l link) allReduce(ranks int, bytes float64) float64 {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gonbatch/distributed/network"
 )
@@ -41,6 +42,9 @@ const blockSize = 2048
 func (w *Watch) exchangePlace(hub int, mine place) (place, error) {
 	var found place
 	block, err := encode(mine)
+	if err != nil { // The others wait for this rank, so it tells them.
+		block, err = encode(place{Trouble: err.Error()})
+	}
 	if err != nil {
 		return found, err
 	}
@@ -74,7 +78,7 @@ func (w *Watch) exchangeTroubles(mine error) ([]string, error) {
 	var text string
 	if mine != nil {
 		text = fmt.Sprintf("rank %d (%s): %v", w.config.Rank, w.config.Host, mine)
-		text = text[:min(len(text), maxTrouble)]
+		text = strings.ToValidUTF8(text[:min(len(text), maxTrouble)], "")
 	}
 	lengths, err := w.config.Exchange.AllGather(binary.LittleEndian.AppendUint16(nil, uint16(len(text))))
 	if err != nil {

@@ -52,3 +52,23 @@ func TestTooFewFiles(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestPlaceTooLong: a hub whose place is too long to exchange doesn't keep the others waiting.
+func TestPlaceTooLong(t *testing.T) {
+	const n = 3
+	exchange := newMemory(n)
+	var group sync.WaitGroup
+	for rank := range n {
+		group.Go(func() {
+			w := &Watch{config: Config{Rank: rank, Size: n, Exchange: seat{exchange, rank}}}
+			var mine place
+			if rank == 1 {
+				mine.Trouble = strings.Repeat("refused ", 1000)
+			}
+			if found, err := w.exchangePlace(1, mine); err != nil || !strings.Contains(found.Trouble, "bytes to exchange, more than 2048") {
+				t.Errorf("rank %d got %v, %v", rank, found, err)
+			}
+		})
+	}
+	group.Wait()
+}
