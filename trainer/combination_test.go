@@ -58,7 +58,7 @@ func drawCombination(seed uint64) combination {
 	}
 	c.config = trainer.Config{
 		BatchSize: batch, MaxSteps: 4 + rng.IntN(12), MaxEpochs: 20, EvalBatchSize: 1 + rng.IntN(30), Seed: rng.Uint64N(1000),
-		Precision: []string{"64-true", "64-true", "64-true", "64-true", "32-true", "bf16-true"}[rng.IntN(6)], DropLast: new(often(2)), Shuffle: new(!often(4)),
+		Precision: []string{"64-true", "64-true", "64-true", "64-true", "32-true", "bf16-true", "bf16-mixed", "16-mixed"}[rng.IntN(8)], DropLast: new(often(2)), Shuffle: new(!often(4)),
 		AccumulateGradBatches: pick(1, 1, 2, 3), GradientClipNorm: []float64{0, 0, 0.05, 1}[rng.IntN(4)], EMADecay: []float64{0, 0, 0.9}[rng.IntN(3)],
 		LimitTrainBatches: pick(0, 0, 0, 2, 3), LimitValBatches: pick(0, 0, 0, 100), LogEvery: 1 + rng.IntN(5), LogHistogramsEvery: pick(0, 0, 0, 2, 3),
 		Schedule: drawSchedule(rng), Checkpoint: trainer.CheckpointConfig{EverySteps: pick(0, 3), Keep: pick(1, 2)},

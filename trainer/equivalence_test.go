@@ -134,8 +134,10 @@ func (c combination) limit() float64 {
 	switch c.config.Precision {
 	case "64-true":
 		return 1e-9
-	case "bf16-true":
+	case "bf16-true", "bf16-mixed":
 		return 0.05
+	case "16-mixed":
+		return 0.01
 	}
 	return 1e-3
 }

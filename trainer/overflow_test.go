@@ -346,3 +346,29 @@ func TestOverflowIsNoLoss(t *testing.T) {
 		t.Errorf("it ended after step %d, with the losses %v", tr.Step(), losses)
 	}
 }
+
+// TestOverflowedLossesResume: if a batch has no finite loss on one rank, the others' losses count
+// once in the next report, also if the training is killed and resumed before.
+func TestOverflowedLossesResume(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		fit := func(dir string, kill int64) float64 {
+			c := trainer.Config{Precision: "16-mixed", BatchSize: 6, MaxSteps: 5, MaxEpochs: 1, Shuffle: new(false), LogEvery: 5, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: dir, EverySteps: 1}}
+			loss := math.NaN()
+			look := trainer.Callback{Name: "look", FitEnd: func(e *trainer.Event) error { loss = e.Metrics["train/loss"]; return nil }}
+			tr, _ := newTrainer(t, c, sloped(plainSGD(0.01)), killAt(kill), trainer.WithCallbacks(look))
+			if err := tr.Fit(t.Context(), flat(36, float32(math.NaN()), 1), nil); kill < 0 && err != nil || kill > 0 && !errors.Is(err, errKilled) {
+				t.Fatal(err)
+			}
+			if err := tr.WaitForCheckpoints(); err != nil {
+				t.Fatal(err)
+			}
+			return loss
+		}
+		const never = -1
+		want, dir := fit(shared(t), never), shared(t)
+		fit(dir, 3)
+		if got := fit(dir, never); !(math.Abs(got-want) < 1e-6) {
+			t.Errorf("the loss is %g, want %g", got, want)
+		}
+	})
+}

@@ -63,7 +63,7 @@ type position struct {
 // mean is a running mean of losses.
 type mean struct {
 	Sum   checkpoint.Number `json:"sum"`
-	Count int               `json:"count"`
+	Count float64           `json:"count"` // Of losses, or a rank's part of their number.
 }
 
 func (m *mean) add(value float64) { m.Sum, m.Count = m.Sum+checkpoint.Number(value), m.Count+1 }
@@ -73,7 +73,7 @@ func (m *mean) add(value float64) { m.Sum, m.Count = m.Sum+checkpoint.Number(val
 func divided(totals []mean, ranks int) []mean {
 	parts := make([]mean, len(totals))
 	for i, m := range totals {
-		parts[i] = mean{m.Sum / checkpoint.Number(max(ranks, 1)), m.Count / max(ranks, 1)}
+		parts[i] = mean{m.Sum / checkpoint.Number(max(ranks, 1)), m.Count / float64(max(ranks, 1))}
 	}
 	return parts
 }

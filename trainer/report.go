@@ -23,7 +23,7 @@ func (r *run) report() error {
 	defer r.trace().during("report")()
 	sums := make([]float64, 0, 2*len(r.at.Since))
 	for _, m := range r.at.Since {
-		sums = append(sums, float64(m.Sum), float64(m.Count))
+		sums = append(sums, float64(m.Sum), m.Count)
 	}
 	sums = append(sums, r.clock.waited.Seconds(), r.clock.stepped.Seconds())
 	if err := r.world.AllReduceSum(sums); err != nil {

@@ -136,14 +136,14 @@ func (r *run) wholePosition() (position, error) {
 	at := r.at
 	sums := make([]float64, 0, 2*len(at.Since))
 	for _, m := range at.Since {
-		sums = append(sums, float64(m.Sum), float64(m.Count))
+		sums = append(sums, float64(m.Sum), m.Count)
 	}
 	if err := r.world.AllReduceSum(sums); err != nil {
 		return at, err
 	}
 	at.Since = make([]mean, len(at.Since))
 	for i := range at.Since {
-		at.Since[i] = mean{checkpoint.Number(sums[2*i]), int(sums[2*i+1])}
+		at.Since[i] = mean{checkpoint.Number(sums[2*i]), sums[2*i+1]}
 	}
 	at.BaseRates, at.Seed, at.BatchSize, at.Batches, at.PerUpdate = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches, r.plan.perUpdate
 	at.Dataset, at.Examples, at.InOrder, at.Precision = r.plan.dataset, r.plan.examples, r.config.inOrder(), r.config.Precision
