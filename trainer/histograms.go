@@ -2,6 +2,8 @@ package trainer
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -58,7 +60,8 @@ func (m gradientMetric) UpdateGraph(_ *model.Scope, _, predictions []*graph.Node
 	return m.shown.node
 }
 
-// logHistograms logs, on rank 0, the gradients of this update and the weights after it.
+// logHistograms logs, on rank 0, the gradients of this update and the weights after it. It leaves
+// out the gradients of an update that was skipped because they have overflowed.
 func (r *run) logHistograms() error {
 	if r.stepper.kind != updatesAndShows || r.logger == nil {
 		return nil
@@ -67,12 +70,15 @@ func (r *run) logHistograms() error {
 	if err != nil {
 		return fmt.Errorf("histograms of the gradients: %w", err)
 	}
+	skipped := r.stepper.lossScale != nil && slices.ContainsFunc(gradients, notFinite)
 	for i, name := range r.stepper.shown.names {
-		size := r.stepper.shown.sizes[i]
-		if err := r.logger.Histogram(r.at.Step, "gradients/"+strings.TrimPrefix(name, "/"), sampled(gradients[:size], asFloat)); err != nil {
-			return err
+		own := gradients[:r.stepper.shown.sizes[i]]
+		gradients = gradients[len(own):]
+		if !skipped {
+			if err := r.logger.Histogram(r.at.Step, "gradients/"+strings.TrimPrefix(name, "/"), sampled(own, asFloat)); err != nil {
+				return err
+			}
 		}
-		gradients = gradients[size:]
 		if err := r.logWeights(name); err != nil {
 			return fmt.Errorf("histogram of %s: %w", name, err)
 		}
@@ -106,6 +112,8 @@ func floatsOf(flat any) []float64 {
 	}
 	return nil
 }
+
+func notFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }
 
 func asFloat(x float32) float64 { return float64(x) }
 

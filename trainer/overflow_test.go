@@ -20,6 +20,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
+	"gonbatch/logger"
 	"gonbatch/models/cnn"
 	"gonbatch/trainer"
 )
@@ -371,4 +372,23 @@ func TestOverflowedLossesResume(t *testing.T) {
 			t.Errorf("the loss is %g, want %g", got, want)
 		}
 	})
+}
+
+// TestOverflowHistograms: the gradients of a skipped update, which aren't finite, aren't logged:
+// loggers would report them as an error.
+func TestOverflowHistograms(t *testing.T) {
+	record := &ledger{logged: map[string]float64{}}
+	log := logger.NewMulti(logger.MultiOptions{}, record)
+	c := trainer.Config{Precision: "16-mixed", BatchSize: 6, MaxSteps: 3, MaxEpochs: 1, Shuffle: new(false), LogHistogramsEvery: 1, Checkpoint: trainer.CheckpointConfig{Off: true}}
+	tr, _ := newTrainer(t, c, sloped(plainSGD(0.1)), trainer.WithLogger(log))
+	if err := errors.Join(tr.Fit(t.Context(), flat(18, 1000, 7), nil), log.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step <= 3; step++ {
+		_, gradients := record.logged[fmt.Sprintf("sum of gradients/slope/w at %d", step)]
+		_, weights := record.logged[fmt.Sprintf("sum of weights/slope/w at %d", step)]
+		if gradients != (step != 2) || !weights {
+			t.Errorf("step %d: gradients %v, weights %v: %v", step, gradients, weights, record.logged)
+		}
+	}
 }
