@@ -40,6 +40,9 @@ const segment = 256 << 10
 
 // ring runs the ring algorithm: first each chunk goes around the ring and is reduced, then it goes
 // around again, complete. The next member gets each segment as soon as it is there.
+//
+// The race detector reports that a segment is replaced while it is being sent. It isn't: what
+// replaces it was computed from it, so it has been sent, and has gone around.
 func (t *team) ring(reduce reduction, size int, data []byte) error {
 	n, steps := len(data)/size, 2*(t.size()-1)
 	ready := make(chan []byte, (steps+1)*(len(data)/t.size()/segment+2))
