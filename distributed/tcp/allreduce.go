@@ -40,19 +40,17 @@ const segment = 256 << 10
 
 // ring runs the ring algorithm: first each chunk goes around the ring and is reduced, then it goes
 // around again, complete. The next member gets each segment as soon as it is there.
-//
-// The race detector reports that a segment is replaced while it is being sent. It isn't: what
-// replaces it was computed from it, so it has been sent, and has gone around.
 func (t *team) ring(reduce reduction, size int, data []byte) error {
 	n, steps := len(data)/size, 2*(t.size()-1)
 	ready := make(chan []byte, (steps+1)*(len(data)/t.size()/segment+2))
-	sent := make(chan error, 1)
-	go func() { sent <- sendAll(t.to, ready) }()
+	sent, free := make(chan error, 1), make(chan struct{}, cap(ready))
+	go func() { sent <- sendAll(t.to, ready, free) }()
 	for part := range segments(t.chunk(0, n, size, data)) {
 		ready <- part
 	}
 	err := t.receiveSteps(steps, ready, func(step int, part []byte) error {
 		if step >= t.size()-1 {
+			<-free // In the order in which they were sent, segments are replaced by complete ones.
 			return receive(t.from, part)
 		}
 		got := t.comm.buffer(len(part))
@@ -84,12 +82,14 @@ func (t *team) receiveSteps(steps int, ready chan<- []byte, one func(step int, p
 	return nil
 }
 
-// sendAll sends what is ready. After an error it sends nothing more.
-func sendAll(to link, ready <-chan []byte) (err error) {
+// sendAll sends what is ready, and says of each segment when it has been sent. After an error it
+// sends nothing more.
+func sendAll(to link, ready <-chan []byte, free chan<- struct{}) (err error) {
 	for part := range ready {
 		if err == nil {
 			_, err = to.conn.Write(part)
 		}
+		free <- struct{}{}
 	}
 	return err
 }
