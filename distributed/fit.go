@@ -26,7 +26,7 @@ func (w *World) fitLanes(lanes int) error {
 // fit reduces the devices to as many as divide n, which is a number of what. more is the format of
 // a number that would use them all.
 func (w *World) fit(n int, what, more string) error {
-	if !w.flexible || w.busy || n < 1 || n%w.devices == 0 {
+	if !w.flexible || w.busy.Load() || n < 1 || n%w.devices == 0 {
 		return nil
 	}
 	all := w.devices
@@ -49,7 +49,7 @@ func (w *World) fitting(n int) int {
 // any more.
 func (w *World) explainBusy(err error, batchSize, lanes int) error {
 	fits := min(w.fitting(max(batchSize, 0)), w.fitting(lanes))
-	if err == nil || !w.flexible || !w.busy || fits == w.devices {
+	if err == nil || !w.flexible || !w.busy.Load() || fits == w.devices {
 		return err
 	}
 	return fmt.Errorf("%w; this program already uses %s, and their number stays: set %s=%d", err, plural.Of(w.devices, "device"), rundir.EnvDevices, fits)

@@ -24,7 +24,7 @@ func TestFitDevices(t *testing.T) {
 			}
 		}
 	}
-	for name, w := range map[string]*World{"asked for": {devices: 4}, "in use": {devices: 4, flexible: true, busy: true}} {
+	for name, w := range map[string]*World{"asked for": {devices: 4}, "in use": inUse(4)} {
 		if err := w.FitDevices(3); err != nil || w.Devices() != 4 {
 			t.Errorf("%s: uses %d, %v", name, w.Devices(), err)
 		}
@@ -40,7 +40,7 @@ func TestFitLanes(t *testing.T) {
 			t.Errorf("%d lanes: uses %d devices, want %d: %v", lanes, w.Devices(), want, err)
 		}
 	}
-	w := &World{devices: 8, flexible: true, busy: true}
+	w := inUse(8)
 	refused := errors.New("refused")
 	if err := w.explainBusy(refused, 24, 12); !errors.Is(err, refused) || !strings.Contains(err.Error(), "already uses 8 devices, and their number stays: set GONBATCH_DEVICES=4") {
 		t.Error(err)
@@ -50,4 +50,11 @@ func TestFitLanes(t *testing.T) {
 			t.Errorf("a batch of %d: %v", batch, err)
 		}
 	}
+}
+
+// inUse returns a world that already computes on its devices.
+func inUse(devices int) *World {
+	w := &World{devices: devices, flexible: true}
+	w.busy.Store(true)
+	return w
 }

@@ -97,7 +97,7 @@ func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	if err := errors.Join(w.explainBusy(err, o.BatchSize, 0), o.check()); err != nil {
 		return nil, fmt.Errorf("distributed: load %s: %w", ds.Name(), err)
 	}
-	w.busy = true
+	w.busy.Store(true)
 	w.sayOnce(data.Describe(ds))
 	if w.devices == 1 {
 		return hostLoader{newLoader(w, ds, s, o, w.onDevice)}, nil

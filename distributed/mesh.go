@@ -43,7 +43,7 @@ func newMesh(devices int) (*mesh, error) {
 
 // assignment lists the devices. Their number stays from now on.
 func (w *World) assignment() []compute.DeviceNum {
-	w.busy = true
+	w.busy.Store(true)
 	all := make([]compute.DeviceNum, w.devices)
 	for i := range all {
 		all[i] = compute.DeviceNum(i)

@@ -42,7 +42,7 @@ func (w *World) replicated(b train.Batch) (train.DistributedBatch, error) {
 }
 
 func (w *World) spread(b train.Batch, spec *distributed.ShardingSpec) (train.DistributedBatch, error) {
-	w.busy = true
+	w.busy.Store(true)
 	inputs, inputErr := w.spreadAll(b.Inputs, spec)
 	labels, labelErr := w.spreadAll(b.Labels, spec)
 	all := train.DistributedBatch{Inputs: inputs, Labels: labels, Spec: b.Spec}

@@ -39,7 +39,7 @@ func (w *World) streamLoader(s *data.Streamed, o LoaderOptions) (Loader, error) 
 	if err := errors.Join(err, o.check()); err != nil {
 		return nil, fmt.Errorf("distributed: load the stream %s: %w", s.Name(), err)
 	}
-	w.busy = true
+	w.busy.Store(true)
 	config := lane.Config{Lanes: lanes, Seed: o.Seed}
 	if o.Shuffle {
 		config.Block = max(1, s.Config.Buffer/lanes)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/gomlx/compute"
 
@@ -30,7 +31,7 @@ type World struct {
 	platform    string
 	devices     int
 	flexible    bool                 // Fewer devices will do: see FitDevices.
-	busy        bool                 // The devices are in use, so their number stays.
+	busy        atomic.Bool          // The devices are in use, so their number stays.
 	openedWith  string               // What decides whether another world can use the same backend.
 	mesh        *mesh                // Nil if there is one device.
 	gpu         string               // Describes this rank's GPUs; empty if it has none.

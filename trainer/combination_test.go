@@ -141,8 +141,8 @@ func (c combination) task() trainer.Task {
 	return trainer.Adversarial(step, trainer.Objective{Name: "a", Scope: "/a", Optimizer: c.optimizer(0)}, trainer.Objective{Name: "b", Scope: "/b", Optimizer: c.optimizer(1)})
 }
 
-// loss is the cross-entropy. In 16-mixed, nothing may overflow on one device that doesn't on a rank,
-// whose part of the gradient is smaller. So the loss is small, and has single precision.
+// loss is the cross-entropy. In 16-mixed it is small, and has single precision: nothing may
+// overflow on one device that doesn't on a rank, whose part of the gradient is smaller.
 func (c combination) loss(labels, logits []*graph.Node) *graph.Node {
 	if c.config.Precision != "16-mixed" {
 		return loss.SparseCategoricalCrossEntropyLogits(labels, logits)
