@@ -7,9 +7,9 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// raced lists packages in which goroutines share state: those of the kernel, the watch over the
-// ranks, the loading of batches, the loggers, and what follows and records a job.
-var raced = []string{"./kernel/relay", "./kernel/widget", "./kernel/magic", "./kernel/wire", "./distributed/watch", "./data/load", "./data/lane", "./logger", "./submit", "./submit/executed"}
+// raced lists packages in which goroutines share state: those of the kernel, the ring and the
+// watch of the ranks, the loading of batches, the loggers, and what follows and records a job.
+var raced = []string{"./kernel/relay", "./kernel/widget", "./kernel/magic", "./kernel/wire", "./distributed/tcp", "./distributed/watch", "./data/load", "./data/lane", "./logger", "./submit", "./submit/executed"}
 
 // TestRace runs the tests of these packages again, with the race detector.
 func TestRace(t *testing.T) {
