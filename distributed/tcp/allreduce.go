@@ -1,9 +1,6 @@
 package tcp
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // AllReduce replaces the values on every rank with their sum over all ranks, element by element.
 // All ranks get the same bits.
@@ -64,7 +61,7 @@ func (t *team) ring(reduce reduction, size int, data []byte) error {
 	if err != nil {
 		t.to.conn.Close() // The next rank may not be reading. It will fail anyway.
 	}
-	return joinSent(err, <-sent, t.to)
+	return errors.Join(err, <-sent)
 }
 
 // receiveSteps receives a chunk in each step, by segments, and passes on all but the last.
@@ -87,7 +84,7 @@ func (t *team) receiveSteps(steps int, ready chan<- []byte, one func(step int, p
 func sendAll(to link, ready <-chan []byte, free chan<- struct{}) (err error) {
 	for part := range ready {
 		if err == nil {
-			_, err = to.conn.Write(part)
+			err = send(to, part)
 		}
 		free <- struct{}{}
 	}
@@ -105,12 +102,4 @@ func segments(data []byte) func(yield func([]byte) bool) {
 			data = data[n:]
 		}
 	}
-}
-
-// joinSent adds an error of sending.
-func joinSent(err, sendErr error, to link) error {
-	if sendErr != nil {
-		return errors.Join(err, fmt.Errorf("send to rank %d: %w", to.rank, sendErr))
-	}
-	return err
 }
