@@ -63,10 +63,10 @@ static int begin(void) {
          gb_dnn.attributes_set_scratchpad(gb_dnn.attributes, GB_DNN_USER_SCRATCHPAD);
 }
 
-// obey_policy makes our threads wait as OpenMP's do.
+// obey_policy makes our threads keep their CPU while they wait, if the user says so.
 static void obey_policy(void) {
   const char *policy = getenv("OMP_WAIT_POLICY");
-  gb_dnn.sleeps = policy != NULL && strcasecmp(policy, "passive") == 0;
+  gb_dnn.spins = policy != NULL && strcasecmp(policy, "active") == 0;
 }
 
 void gb_dnn_sleep_while_waiting(void) { setenv("OMP_WAIT_POLICY", "passive", 0); }

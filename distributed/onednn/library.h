@@ -73,11 +73,11 @@ extern struct gb_dnn_library {
   void (*set_dynamic)(int on);
   int (*thread_limit)(void);
   int most_threads;  // 0: no limit.
-  int sleeps;        // Threads that wait soon leave their CPU to other work.
+  int spins;         // Threads that wait keep their CPU for long.
 } gb_dnn;
 
-// gb_dnn_sleep_while_waiting makes threads sleep while they wait, if it is called before gb_dnn_open:
-// OpenMP reads its variables when it is loaded. A policy of the user's own remains.
+// gb_dnn_sleep_while_waiting makes OpenMP's threads sleep while they wait, if it is called before
+// gb_dnn_open: OpenMP reads its variables when it is loaded. A policy of the user's own remains.
 void gb_dnn_sleep_while_waiting(void);
 
 // gb_dnn_open opens the library, once in a process. It returns 0, or 1 and a text.

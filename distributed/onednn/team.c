@@ -16,8 +16,8 @@
 
 #include "library.h"
 
-// How long a thread keeps its CPU while it waits, in nanoseconds: if other work may need the CPU,
-// and if not.
+// How long a thread keeps its CPU while it waits, in nanoseconds. XLA's threads need the CPU
+// between two kernels.
 enum { SHORT_WAIT = 50 * 1000, LONG_WAIT = 1000 * 1000 };
 
 // team computes one kernel at a time. Its caller computes part 0.
@@ -60,7 +60,7 @@ static void pause_briefly(void) {
 
 // watch returns when the word has another value, or after a while.
 static void watch(atomic_uint *word, unsigned value) {
-  int64_t end = now() + (gb_dnn.sleeps ? SHORT_WAIT : LONG_WAIT);
+  int64_t end = now() + (gb_dnn.spins ? LONG_WAIT : SHORT_WAIT);
   while (atomic_load(word) == value && now() < end) pause_briefly();
 }
 
