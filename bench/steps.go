@@ -119,7 +119,7 @@ func (n network) measure(ctx context.Context, cores []int, opts options, out io.
 	}
 	for round := range opts.rounds {
 		for _, t := range turns {
-			m, err := t.contender.measure(ctx, cores[:t.ranks*t.cores], opts)
+			m, err := t.measure(ctx, cores[:t.ranks*t.cores], opts)
 			if err != nil {
 				return found, err
 			}

@@ -10,7 +10,8 @@ typedef struct {
   int64_t transposed_a, transposed_b;  // In memory: k x m, n x k.
 } form;
 
-// kernel is a product that is to be computed, in parts of the rows of the longer side of the result.
+// kernel is a product that is to be computed in parts: of the longer side of the result, or of the
+// pairs.
 typedef struct {
   const form *form;
   const float *a, *b;
