@@ -14,14 +14,13 @@ import (
 // layout is the ranks to measure, and the cores that each of them has.
 type layout struct{ ranks, cores int }
 
-// layouts returns those to measure on a number of cores: one core for each rank, and one rank for
-// all of up to 4 cores.
+// layouts returns those to measure on a number of cores. On four, ranks of one core are compared
+// with one rank of four.
 func layouts(cores int) []layout {
-	all := []layout{{1, 1}, {2, 1}}
-	if wide := min(cores, 4); wide > 1 {
-		all = append(all, layout{1, wide})
+	if cores < 4 {
+		return []layout{{1, 1}, {2, 1}}
 	}
-	return all
+	return []layout{{1, 1}, {2, 1}, {4, 1}, {1, 4}}
 }
 
 // contenders returns the programs that take the steps.
