@@ -19,21 +19,25 @@ enum { STEP = 32 << 20 };
 
 static const uintptr_t small_page = 4096;
 
+static uintptr_t first;            // Where the heap begins, or a little later.
 static _Atomic uintptr_t advised;  // The end of the heap when it was last looked at.
 
 static uintptr_t end_of_heap(void) { return (uintptr_t)sbrk(0); }
 
 void gb_heap_begin(void) {
   mallopt(M_TOP_PAD, STEP);
-  atomic_store(&advised, end_of_heap());
+  first = end_of_heap() / small_page * small_page;
+  atomic_store(&advised, first);
 }
+
+void gb_heap_shrunk(void) { atomic_store(&advised, first); }
 
 void gb_heap_advise(void) {
   uintptr_t end = end_of_heap(), begin = atomic_exchange(&advised, end);
-  if (end <= begin) return;  // It has not grown, or it was trimmed.
+  if (end <= begin) return;
 #ifdef MADV_HUGEPAGE
   int before = errno;
-  begin -= begin % small_page;
+  begin = begin / small_page * small_page;
   (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);  // If the kernel refuses, nothing is lost.
   errno = before;
 #endif
@@ -42,6 +46,7 @@ void gb_heap_advise(void) {
 #else
 
 void gb_heap_begin(void) {}
+void gb_heap_shrunk(void) {}
 void gb_heap_advise(void) {}
 
 #endif

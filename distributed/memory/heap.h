@@ -11,4 +11,7 @@ void gb_heap_begin(void);
 // that finds nothing new takes no system call.
 void gb_heap_advise(void);
 
+// gb_heap_shrunk says that the heap has become smaller: where it grows again, the advice is lost.
+void gb_heap_shrunk(void);
+
 #endif

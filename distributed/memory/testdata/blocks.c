@@ -336,14 +336,20 @@ static int huge_pages(const void *address) {
   return marked;
 }
 
-// heap: blocks that are too small for the pool are in huge pages too, whichever function takes them
-// and however often the heap grows.
+// heap: blocks that are too small for the pool are in huge pages too, whichever function takes them,
+// however often the heap grows, and when it grows again after it was trimmed.
 static void heap(void) {
-  enum { COUNT = 200 };
-  for (size_t i = 0; i < COUNT; i++) {
-    char *b = i % 2 ? malloc(MiB + under(2 * MiB)) : aligned_alloc(64, 64 * (MiB / 64 + under(2 * MiB / 64)));
-    check(b != NULL, "no memory");
-    check(huge_pages(b + MiB / 2), "a block is not in huge pages");
+  enum { COUNT = 100 };
+  char *all[COUNT];
+  for (int round = 0; round < 3; round++) {
+    for (size_t i = 0; i < COUNT; i++) {
+      char *b = all[i] = i % 2 ? malloc(MiB + under(2 * MiB)) : aligned_alloc(64, 64 * (MiB / 64 + under(2 * MiB / 64)));
+      check(b != NULL, "no memory");
+      check(huge_pages(b + MiB / 2), "a block is not in huge pages");
+    }
+    for (size_t i = 0; i < COUNT; i++) free(all[i]);
+    gb_trim();
+    for (size_t i = 0; i < 100000; i++) check(malloc(KiB) != NULL, "no memory");
   }
 }
 
