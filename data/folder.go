@@ -1,6 +1,8 @@
 package data
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -39,13 +41,15 @@ type FolderConfig struct {
 // batch reads its own, on all processors.
 type Folder struct {
 	config  FolderConfig
+	dir     string
 	classes []string
 	paths   []string
+	sizes   []int64 // Of the files.
 	labels  []int32
 	decoder decoder
 }
 
-var _ Dataset = (*Folder)(nil)
+var _ Fingerprinted = (*Folder)(nil)
 
 // ImageFolder finds the images in dir, which has a folder for each class, named after it:
 // dir/cats/1.jpg, dir/dogs/a/2.png. The classes are numbered in the order of their names, and the
@@ -62,7 +66,7 @@ func ImageFolder(dir string, c FolderConfig) (*Folder, error) {
 	if c.Name == "" {
 		c.Name = filepath.Base(dir)
 	}
-	f := &Folder{config: c, decoder: decoder{ImageDecoder: ImageDecoder{c.Height, c.Width, c.Gray, c.Reduced}}}
+	f := &Folder{config: c, dir: dir, decoder: decoder{ImageDecoder: ImageDecoder{c.Height, c.Width, c.Gray, c.Reduced}}}
 	f.decoder.turbo, _ = turbo() // Without it, image/jpeg does.
 	if err := f.find(dir); err != nil {
 		return nil, fmt.Errorf("data: images of %s: %w", dir, err)
@@ -153,7 +157,7 @@ func (f *Folder) addImages(folder string) error {
 			return err
 		}
 		if isOne {
-			f.paths = append(f.paths, path)
+			f.paths, f.sizes = append(f.paths, path), append(f.sizes, info.Size())
 		}
 	}
 	return nil
@@ -188,6 +192,21 @@ func (f *Folder) Classes() []string { return slices.Clone(f.classes) }
 
 // Path returns the file of an image.
 func (f *Folder) Path(i int) string { return f.paths[i] }
+
+// Fingerprint hashes the names of the images in their folder, the sizes of their files, and how
+// they are decoded. It implements Fingerprinted.
+func (f *Folder) Fingerprint() string {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%+v %d\n", f.decoder.ImageDecoder, f.labels)
+	for i, path := range f.paths {
+		name, err := filepath.Rel(f.dir, path)
+		if err != nil {
+			name = path
+		}
+		fmt.Fprintf(hash, "%q %d\n", name, f.sizes[i])
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:32]
+}
 
 // Batch returns one input, [n, height, width, 3 or 1] float32, and one tensor of labels, [n, 1]
 // int32. See Dataset. An error names the file that can't be read.
