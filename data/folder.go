@@ -53,10 +53,11 @@ var _ Fingerprinted = (*Folder)(nil)
 
 // ImageFolder finds the images in dir, which has a folder for each class, named after it:
 // dir/cats/1.jpg, dir/dogs/a/2.png. The classes are numbered in the order of their names, and the
-// images in the order of their paths. Images are files whose names end in .jpg, .jpeg, .png or
-// .gif; only the first frame of an animated GIF is used. Other files are ignored, and so are files
-// and folders whose names begin with a dot. An image of another format, a class without images, or
-// an image outside a class is an error.
+// images in the order of their paths. Links are followed. Images are files whose names end in .jpg,
+// .jpeg, .png or .gif, and which of these formats they have does not depend on the name; only the
+// first frame of an animated GIF is used. Other files are ignored, and so are files and folders
+// whose names begin with a dot. An image of another format, a class without images, or an image
+// outside a class is an error.
 //
 // Pixels range from 0 (black) to 1. Transparent ones are drawn on black. The orientation that a
 // camera notes in a photo's EXIF header is ignored, as in torchvision. JPEGs are decoded by
@@ -95,7 +96,7 @@ func (f *Folder) find(dir string) error {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
-		info, err := os.Stat(path) // It follows links.
+		info, err := stat(path)
 		if err != nil {
 			return err
 		}
@@ -131,8 +132,16 @@ func (f *Folder) addClass(path string) error {
 	return nil
 }
 
-// addImages adds the images in a folder and its subfolders.
-func (f *Folder) addImages(folder string) error {
+// addImages adds the images in a folder and its subfolders. above are the folders that it is in.
+func (f *Folder) addImages(folder string, above ...fs.FileInfo) error {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(above, func(other fs.FileInfo) bool { return os.SameFile(info, other) }) {
+		return fmt.Errorf("%s leads back to a folder that it is in: remove the link", folder)
+	}
+	above = append(above[:len(above):len(above)], info)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return err
@@ -142,12 +151,12 @@ func (f *Folder) addImages(folder string) error {
 			continue
 		}
 		path := filepath.Join(folder, entry.Name())
-		info, err := os.Stat(path)
+		info, err := stat(path)
 		if err != nil {
 			return err
 		}
 		if info.IsDir() {
-			if err := f.addImages(path); err != nil {
+			if err := f.addImages(path, above...); err != nil {
 				return err
 			}
 			continue
@@ -156,11 +165,25 @@ func (f *Folder) addImages(folder string) error {
 		if err != nil {
 			return err
 		}
+		if isOne && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a file: remove it", path)
+		}
 		if isOne {
 			f.paths, f.sizes = append(f.paths, path), append(f.sizes, info.Size())
 		}
 	}
 	return nil
+}
+
+// stat follows links.
+func stat(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		if target, linkErr := os.Readlink(path); linkErr == nil {
+			return nil, fmt.Errorf("%s is a link to %s: %w: remove it", path, target, errors.Unwrap(err))
+		}
+	}
+	return info, err
 }
 
 func hidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
