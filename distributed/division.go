@@ -228,7 +228,7 @@ func (d *Division) initial(variables []*model.Variable, initializers []model.Var
 		return nil, err
 	}
 	defer exec.Finalize()
-	exec.AutoSharding(d.mesh.grid).WithDeviceAssignment(d.world.assignment())
+	exec.WithName("VariableInitialization").AutoSharding(d.mesh.grid).WithDeviceAssignment(d.world.assignment())
 	outputs, err := exec.Exec()
 	if err != nil {
 		return nil, err
@@ -296,7 +296,7 @@ func (d *Division) CheckUnchanged(g *graph.Graph) {
 	}
 	for v := range d.store.IterVariables() {
 		if spec := v.ShardingSpec(); v.ChangedInGraph(g) && spec != nil && !spec.IsReplicated() {
-			panic(fmt.Errorf("distributed: the model changes %s, %s, in an evaluation, but it is divided among devices: keep it whole", v.Path(), v.Shape()))
+			panic(fmt.Errorf("distributed: the model changes %s, %s, in an evaluation, but it is divided among devices: keep it whole (trainer.Divide with trainer.Whole)", v.Path(), v.Shape()))
 		}
 	}
 }

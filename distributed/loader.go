@@ -103,7 +103,7 @@ func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	s, err := sampler.New(sampler.Config{
 		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.rows(o.ModelParallel), Shuffle: o.Shuffle, FillLast: o.FillLast, Seed: o.Seed,
 	})
-	if err := errors.Join(w.explainBusy(err, o.BatchSize, 0), o.check()); err != nil {
+	if err := errors.Join(w.explainRows(err, o, 0), o.check()); err != nil {
 		return nil, fmt.Errorf("distributed: load %s: %w", ds.Name(), err)
 	}
 	w.busy.Store(true)

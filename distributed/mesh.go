@@ -1,10 +1,13 @@
 package distributed
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/distributed"
+
+	"gonbatch/internal/plural"
 )
 
 // mesh is the devices of this process in rows: each row has its own part of a batch, and the devices
@@ -75,6 +78,14 @@ func (w *World) meshFor(modelParallel int) (*mesh, error) {
 
 // rows returns the number of parts of a batch over all ranks.
 func (w *World) rows(modelParallel int) int { return w.Size() * w.devices / max(1, modelParallel) }
+
+// explainRows adds to an error of a loader how the devices share a batch.
+func (w *World) explainRows(err error, o LoaderOptions, lanes int) error {
+	if err == nil || o.ModelParallel <= 1 {
+		return w.explainBusy(err, o.BatchSize, lanes)
+	}
+	return fmt.Errorf("%w; %d of the %s have parts of the same weights and the same part of a batch", err, o.ModelParallel, plural.Of(w.devices, "device"))
+}
 
 // assignment lists the devices. Their number stays from now on.
 func (w *World) assignment() []compute.DeviceNum {

@@ -38,7 +38,7 @@ func (w *World) streamLoader(s *data.Streamed, o LoaderOptions) (Loader, error) 
 		return nil, fmt.Errorf("distributed: load the stream %s: %w", s.Name(), err)
 	}
 	lanes, err := lanesOf(s, o.BatchSize, w.rows(o.ModelParallel))
-	err = w.explainBusy(err, o.BatchSize, s.Config.Lanes)
+	err = w.explainRows(err, o, s.Config.Lanes)
 	if s.Len() < o.BatchSize {
 		err = errors.Join(err, fmt.Errorf("an epoch of %s is less than one batch of %d", plural.Of(s.Len(), "example"), o.BatchSize))
 	}
