@@ -31,8 +31,14 @@ import (
 // creates their specs, and computes their initial values itself. Outputs gives GoMLX the specs of
 // the new values while the graph is built again.
 //
+// Package trainer divides the variables of its training runs. This is how its calls are connected:
+//
 //	division, err := world.Divide(store, 2, func(v *model.Variable) (int, error) { return v.Shape().Rank() - 1, nil })
-//	trainer.OnExecCreation(func(exec *model.Exec, _ train.GraphType) { division.Prepare(exec) })
+//	gomlx.OnExecCreation(func(exec *model.Exec, _ train.GraphType) { division.Prepare(exec) })
+//	// At the end of the optimizer's UpdateGraph, and of the loss of an evaluation:
+//	division.Tried()
+//	// In the last metric of the training step:
+//	division.Outputs(g)
 type Division struct {
 	world  *World
 	store  *model.Store
@@ -62,6 +68,8 @@ func (w *World) CheckModelParallel(n int) error {
 	switch {
 	case n < 1:
 		return fmt.Errorf("%d devices have parts of each weight: there must be at least 1", n)
+	case n > 1 && w.forecaster != nil:
+		return fmt.Errorf("%d devices have parts of each weight, but a forecast (submit check --target) is only of whole weights on each GPU: make it with 1, or without --target", n)
 	case n > 1 && w.Size() > 1:
 		return fmt.Errorf("%d devices have parts of each weight, but this is rank %d of %d: XLA divides weights only among the devices of one process: start one task with all devices (submit --nodes=1 --tasks-per-node=1 --devices=all)",
 			n, w.Rank(), w.Size())
@@ -81,7 +89,7 @@ var errTried = errors.New("the graph is built only to learn its variables")
 // Prepare prepares a program of GoMLX's trainer that was just created, and its variables. Call it by
 // train.Trainer.OnExecCreation. An error is kept for Tried.
 func (d *Division) Prepare(exec *model.Exec) {
-	if d != nil {
+	if d != nil && d.failed == nil {
 		d.failed = d.prepare(exec, d.world.batchShapes)
 	}
 }
@@ -192,7 +200,18 @@ func (d *Division) initialize() error {
 	if len(missing) == 0 {
 		return nil
 	}
-	for _, v := range missing { // So that GoMLX doesn't initialize them. The memory isn't touched.
+	err := d.setInitial(missing, initializers)
+	if err == nil {
+		return nil
+	}
+	for _, v := range missing { // Without the values that setInitial gave them for a moment.
+		err = errors.Join(err, v.SetValue(nil))
+	}
+	return err
+}
+
+func (d *Division) setInitial(variables []*model.Variable, initializers []model.VariableInitializer) error {
+	for _, v := range variables { // So that GoMLX doesn't initialize them. This memory isn't used.
 		if err := v.SetValuePreservingOld(tensors.FromShape(v.Shape())); err != nil {
 			return err
 		}
@@ -200,13 +219,16 @@ func (d *Division) initialize() error {
 	if err := d.store.InitializeVariables(d.world.backend, nil); err != nil {
 		return err
 	}
-	parts, err := d.initial(missing, initializers)
-	for i := range missing {
-		if err == nil {
-			err = missing[i].SetDistributedValue(parts[i])
+	parts, err := d.initial(variables, initializers)
+	if err != nil {
+		return err
+	}
+	for i, v := range variables {
+		if err := v.SetDistributedValue(parts[i]); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // initial computes the values of variables.
@@ -288,12 +310,14 @@ func (d *Division) setOutputs(specs ...*distributed.ShardingSpec) {
 	}
 }
 
-// CheckUnchanged panics if a graph changes a variable that is divided. Call it in a program without
-// Outputs, whose new values GoMLX would take for whole ones.
+// CheckUnchanged is for a program whose graph function can't call Outputs at its end, such as an
+// evaluation of GoMLX's trainer. It panics if the graph changes a variable that is divided, because
+// GoMLX would compile whole new values.
 func (d *Division) CheckUnchanged(g *graph.Graph) {
 	if !d.Divides() {
 		return
 	}
+	d.setOutputs(d.mesh.whole)
 	for v := range d.store.IterVariables() {
 		if spec := v.ShardingSpec(); v.ChangedInGraph(g) && spec != nil && !spec.IsReplicated() {
 			panic(fmt.Errorf("distributed: the model changes %s, %s, in an evaluation, but it is divided among devices: keep it whole (trainer.Divide with trainer.Whole)", v.Path(), v.Shape()))
@@ -306,5 +330,8 @@ func (d *Division) CheckUnchanged(g *graph.Graph) {
 func (d *Division) Spread(exec *model.Exec, batch train.DistributedBatch) {
 	exec.AutoSharding(d.mesh.grid).WithInputShardingSpecs(d.mesh.whole).WithOutputShardingSpecs(d.mesh.whole).
 		WithDeviceAssignment(d.world.assignment())
+	if d.failed != nil {
+		return
+	}
 	d.failed = d.prepare(exec, shapesOf(train.DistributedBatch{Inputs: batch.Inputs}))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"gonbatch/data"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
@@ -319,4 +320,28 @@ func plainWide(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	x = graph.Tanh(layers.Dense(scope.In("first"), x, true, 512))
 	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
+}
+
+// TestModelParallelStream: the rows of devices share the lanes of a stream.
+func TestModelParallelStream(t *testing.T) { on4Devices(t, testModelParallelStream) }
+
+func testModelParallelStream(t *testing.T) {
+	var want []float64
+	for _, parallel := range []int{1, 2, 4} {
+		ds, err := data.FromStream(blobStream{parts: []int{50, 9, 41, 8}}, data.StreamConfig{Examples: 60, Buffer: 50, Lanes: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, _ := newTrainer(t, dividedConfig(parallel), blobTask(plainWide))
+		if err := tr.Fit(t.Context(), ds, nil); err != nil {
+			t.Fatal(err)
+		}
+		got := trainedFloats(t, tr, "/")
+		if want == nil {
+			want = got
+		}
+		if d := distance(got, want); !(d < 1e-3) {
+			t.Errorf("model_parallel %d: the weights differ by %g", parallel, d)
+		}
+	}
 }

@@ -57,33 +57,41 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, 
 	if ds.Len() == 0 {
 		return fmt.Errorf("trainer: %s: predict %s: it has no examples", t.config.Name, ds.Name())
 	}
-	size := min(t.config.EvalBatchSize, ds.Len()) // The sum can't overflow.
-	options := distributed.EvaluateOptions{BatchSize: size, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel}
-	if t.stepper.division.Divides() {
-		return predictBatches(ctx, t, t.world.SpreadBatches(ds, begin, end, options), ds, begin, end, t.predictSpread, f)
-	}
-	return predictBatches(ctx, t, t.world.Batches(ds, begin, end, options), ds, begin, end, t.predictBatch, f)
-}
-
-// predictBatches runs the model over the batches of a dataset from begin to end-1.
-func predictBatches[B interface{ Finalize() error }](ctx context.Context, t *Trainer, batches iter.Seq2[B, error], ds data.Dataset, begin, end int, run func(B, []int, useBatch) error, f useBatch) error {
 	if _, err := t.predictor(); err != nil {
 		return err
 	}
-	size := min(t.config.EvalBatchSize, ds.Len())
+	r := predicted{what: fmt.Sprintf("trainer: %s: predict %s", t.config.Name, ds.Name()), begin: begin, end: end, size: min(t.config.EvalBatchSize, ds.Len())} // The sum can't overflow.
+	options := distributed.EvaluateOptions{BatchSize: r.size, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel}
+	if t.stepper.division.Divides() {
+		run := func(b train.DistributedBatch, indices []int) error { return t.predictSpread(b, indices, f) }
+		return predictEach(ctx, r, t.world.SpreadBatches(ds, begin, end, options), run)
+	}
+	run := func(b train.Batch, indices []int) error { return t.predictBatch(b, indices, f) }
+	return predictEach(ctx, r, t.world.Batches(ds, begin, end, options), run)
+}
+
+// predicted is a range of a dataset, in batches of a size.
+type predicted struct {
+	what             string // For errors.
+	begin, end, size int
+}
+
+// predictEach runs the model over the batches of a range.
+func predictEach[B interface{ Finalize() error }](ctx context.Context, r predicted, batches iter.Seq2[B, error], run func(B, []int) error) error {
+	begin := r.begin
 	for batch, err := range batches {
 		if ctx.Err() != nil {
 			return errors.Join(ctx.Err(), batch.Finalize())
 		}
-		indices := make([]int, min(size, end-begin))
+		indices := make([]int, min(r.size, r.end-begin))
 		for i := range indices {
 			indices[i] = begin + i
 		}
 		if err == nil {
-			err = run(batch, indices, f)
+			err = run(batch, indices)
 		}
 		if err != nil {
-			return fmt.Errorf("trainer: %s: predict %s, examples %d to %d: %w", t.config.Name, ds.Name(), begin, begin+len(indices)-1, err)
+			return fmt.Errorf("%s, examples %d to %d: %w", r.what, begin, begin+len(indices)-1, err)
 		}
 		begin += len(indices)
 	}
