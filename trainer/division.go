@@ -39,7 +39,7 @@ type axisChoice struct {
 
 // leastDivided is the number of elements from which variables are divided by default: to transfer
 // the results of a smaller one would take longer than to compute them.
-const leastDivided = 1 << 14
+var leastDivided = 1 << 14
 
 // covers reports whether a variable is under the scope, or the one that the scope names.
 func (d axisChoice) covers(path string) bool { return path == d.scope || under(path, d.scope) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -20,6 +21,7 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/models"
 	"gonbatch/trainer"
 )
 
@@ -342,6 +344,49 @@ func testModelParallelStream(t *testing.T) {
 		}
 		if d := distance(got, want); !(d < 1e-3) {
 			t.Errorf("model_parallel %d: the weights differ by %g", parallel, d)
+		}
+	}
+}
+
+// TestModelParallelLayers: networks of all of GoMLX's layers, with every weight divided that can be,
+// train as with whole weights.
+func TestModelParallelLayers(t *testing.T) { on4Devices(t, testModelParallelLayers) }
+
+func testModelParallelLayers(t *testing.T) {
+	trainer.DivideSmall(t)
+	nets := mixedNets()
+	nets["vision transformer"] = func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return models.ViT(models.ViTConfig{ImageSize: 8, PatchSize: 4, Channels: 1, Classes: ranktest.Classes, Layers: 2, Width: 16, Heads: 2})(scope, x)
+	}
+	nets["residual"] = func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return models.NarrowResNet18(ranktest.Classes, 4)(scope, graph.Concatenate([]*graph.Node{x, x, x}, -1))
+	}
+	for _, name := range slices.Sorted(maps.Keys(nets)) {
+		var want []float64
+		for _, parallel := range []int{1, 2, 4} {
+			store := model.NewStore()
+			if strings.HasPrefix(name, "looks up") {
+				if _, err := store.CreateVariable("/given/factor", tensors.FromScalar(float32(0.5))); err != nil {
+					t.Fatal(err)
+				}
+				store.GetVariable("/given/factor").SetTrainable(false)
+			}
+			if name == "keeps a variable" {
+				nets[name] = mixedNets()[name] // Of this store.
+			}
+			c := trainer.Config{ModelParallel: parallel, MaxSteps: 6, MaxEpochs: 9, BatchSize: 24, Seed: 5, Loggers: []string{"none"}}
+			tr, _ := newTrainer(t, c, trainer.Supervised(nets[name], loss.SparseCategoricalCrossEntropyLogits, plainSGD(0.05)), trainer.WithStore(store))
+			if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+				t.Errorf("%s, model_parallel %d: %v", name, parallel, err)
+				continue
+			}
+			got := trainedFloats(t, tr, "/")
+			if want == nil {
+				want = got
+			}
+			if d := distance(got, want) / distance(want, make([]float64, len(want))); !(d < 1e-4) {
+				t.Errorf("%s, model_parallel %d: the weights differ by %g of their norm", name, parallel, d)
+			}
 		}
 	}
 }
