@@ -374,7 +374,7 @@ func testModelParallelLayers(t *testing.T) {
 			if name == "keeps a variable" {
 				nets[name] = mixedNets()[name] // Of this store.
 			}
-			c := trainer.Config{ModelParallel: parallel, MaxSteps: 6, MaxEpochs: 9, BatchSize: 24, Seed: 5, Loggers: []string{"none"}}
+			c := trainer.Config{ModelParallel: parallel, MaxSteps: 6, MaxEpochs: 9, BatchSize: 24, Seed: 5, Precision: "64-true", Loggers: []string{"none"}}
 			tr, _ := newTrainer(t, c, trainer.Supervised(nets[name], loss.SparseCategoricalCrossEntropyLogits, plainSGD(0.05)), trainer.WithStore(store))
 			if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 				t.Errorf("%s, model_parallel %d: %v", name, parallel, err)
@@ -384,7 +384,7 @@ func testModelParallelLayers(t *testing.T) {
 			if want == nil {
 				want = got
 			}
-			if d := distance(got, want) / distance(want, make([]float64, len(want))); !(d < 1e-4) {
+			if d := distance(got, want) / distance(want, make([]float64, len(want))); !(d < 1e-9) {
 				t.Errorf("%s, model_parallel %d: the weights differ by %g of their norm", name, parallel, d)
 			}
 		}
