@@ -53,8 +53,8 @@ type Division struct {
 const Whole = -1
 
 // Divide returns the division of a store's variables. axisOf returns the axis along which a
-// variable is divided, which must be divisible by modelParallel, or Whole. It is asked again for each
-// program. Divide returns nil, which does nothing, if there is one device.
+// variable is divided, which must be divisible by modelParallel, or Whole. It is asked again for
+// each program. Divide returns nil, which does nothing, if there is one device.
 func (w *World) Divide(store *model.Store, modelParallel int, axisOf func(*model.Variable) (axis int, err error)) (*Division, error) {
 	m, err := w.meshFor(modelParallel)
 	if m == nil || err != nil {
@@ -67,15 +67,15 @@ func (w *World) Divide(store *model.Store, modelParallel int, axisOf func(*model
 func (w *World) CheckModelParallel(n int) error {
 	switch {
 	case n < 1:
-		return fmt.Errorf("%d devices have parts of each weight: there must be at least 1", n)
+		return fmt.Errorf("each weight in %s: there must be at least 1", plural.Of(n, "part"))
 	case n > 1 && w.forecaster != nil:
-		return fmt.Errorf("%d devices have parts of each weight, but a forecast (submit check --target) is only of whole weights on each GPU: make it with 1, or without --target", n)
+		return fmt.Errorf("each weight in %s, but a forecast (submit check --target) is only of whole weights on each GPU: make it with 1, or without --target", plural.Of(n, "part"))
 	case n > 1 && w.Size() > 1:
-		return fmt.Errorf("%d devices have parts of each weight, but this is rank %d of %d: XLA divides weights only among the devices of one process: start one task with all devices (submit --nodes=1 --tasks-per-node=1 --devices=all)",
-			n, w.Rank(), w.Size())
+		return fmt.Errorf("each weight in %s, but this is rank %d of %d: XLA divides weights only among the devices of one process: start one task with all devices (submit --nodes=1 --tasks-per-node=1 --devices=all)",
+			plural.Of(n, "part"), w.Rank(), w.Size())
 	case w.devices%n != 0:
-		return fmt.Errorf("%d devices have parts of each weight, but this process has %s: their number must be a multiple of %d: change one of them (submit --devices, or %s)",
-			n, plural.Of(w.devices, "device"), n, rundir.EnvDevices)
+		return fmt.Errorf("each weight in %s, but this process has %s: their number must be a multiple of %d: change one of them (submit --devices, or %s)",
+			plural.Of(n, "part"), plural.Of(w.devices, "device"), n, rundir.EnvDevices)
 	}
 	return nil
 }
@@ -86,8 +86,8 @@ func (d *Division) Divides() bool { return d != nil && d.mesh.model > 1 }
 // errTried ends the first build of a graph.
 var errTried = errors.New("the graph is built only to learn its variables")
 
-// Prepare prepares a program of GoMLX's trainer that was just created, and its variables. Call it by
-// train.Trainer.OnExecCreation. An error is kept for Tried.
+// Prepare prepares a program of GoMLX's trainer that was just created, and its variables. Call it
+// by train.Trainer.OnExecCreation. An error is kept for Tried.
 func (d *Division) Prepare(exec *model.Exec) {
 	if d != nil && d.failed == nil {
 		d.failed = d.prepare(exec, d.world.batchShapes)
@@ -123,8 +123,8 @@ func (d *Division) try(exec *model.Exec, inputs []shapes.Shape) {
 	_, _ = exec.Compile(inputs...)
 }
 
-// Tried ends the first build of a graph. Call it in the graph function once all variables exist, and
-// nothing else may happen in the first build. It panics if Prepare has failed.
+// Tried ends the first build of a graph. Call it in the graph function once all variables exist,
+// and nothing else may happen in the first build. It panics if Prepare has failed.
 func (d *Division) Tried() {
 	switch {
 	case d == nil:
@@ -158,7 +158,7 @@ func (d *Division) specOf(v *model.Variable) (*distributed.ShardingSpec, error) 
 		return d.mesh.whole, err
 	}
 	if n := v.Shape().Dimensions[axis]; n%d.mesh.model != 0 {
-		return nil, fmt.Errorf("axis %d has %d elements, which %d devices can't divide evenly", axis, n, d.mesh.model)
+		return nil, fmt.Errorf("axis %d has %s, which %s can't divide evenly", axis, plural.Of(n, "element"), plural.Of(d.mesh.model, "device"))
 	}
 	return d.mesh.divided(axis, v.Shape().Rank())
 }
@@ -325,8 +325,8 @@ func (d *Division) CheckUnchanged(g *graph.Graph) {
 	}
 }
 
-// Spread prepares a program of the store's model for all devices of the division, which get the same
-// inputs: those of a batch of SpreadBatches, without the labels. Call it before the first run.
+// Spread prepares a program of the store's model for all devices of the division, which get the
+// same inputs: those of a batch of SpreadBatches, without the labels. Call it before the first run.
 func (d *Division) Spread(exec *model.Exec, batch train.DistributedBatch) {
 	exec.AutoSharding(d.mesh.grid).WithInputShardingSpecs(d.mesh.whole).WithOutputShardingSpecs(d.mesh.whole).
 		WithDeviceAssignment(d.world.assignment())

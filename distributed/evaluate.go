@@ -146,8 +146,8 @@ func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part
 	return all, all.end(p.end - p.begin)
 }
 
-// evalSteps evaluates the part in batches. On several devices each batch is sharded over the rows of
-// the mesh, except the few examples at the end that can't be divided: every row computes all of
+// evalSteps evaluates the part in batches. On several devices each batch is sharded over the rows
+// of the mesh, except the few examples at the end that can't be divided: every row computes all of
 // those.
 func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.Tensor, error] {
 	if w.devices == 1 {

@@ -10,9 +10,9 @@ import (
 	"gonbatch/internal/plural"
 )
 
-// mesh is the devices of this process in rows: each row has its own part of a batch, and the devices
-// of a row have parts of the weights (see Division), or all of them. XLA shards a program over them
-// (GoMLX's AutoSharding). All programs that share variables must be given the same mesh.
+// mesh is the devices of this process in rows: each row has its own part of a batch, and the
+// devices of a row have parts of the weights (see Division), or all of them. XLA shards a program
+// over them (GoMLX's AutoSharding). All programs that share variables must be given the same mesh.
 type mesh struct {
 	data, model    int // The numbers of rows, and of devices in a row.
 	grid           *distributed.DeviceMesh

@@ -32,7 +32,8 @@ func (w *World) TrainSteps(trainer *train.Trainer, l Loader, spec func(i int) an
 	})
 }
 
-// shapesOf returns the shapes of a batch's parts, for each device those of the inputs and the labels.
+// shapesOf returns the shapes of a batch's parts, for each device those of the inputs and the
+// labels.
 func shapesOf(b train.DistributedBatch) (all []shapes.Shape) {
 	whole := slices.Concat(b.Inputs, b.Labels)
 	if len(whole) == 0 {

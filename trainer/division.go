@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/metric"
 
 	"gonbatch/distributed"
+	"gonbatch/internal/plural"
 )
 
 // Whole is the axis for Divide that keeps variables whole on each device.
@@ -94,7 +95,7 @@ func (d axisChoice) of(v *model.Variable, n int) (int, error) {
 	case d.axis >= v.Shape().Rank():
 		return Whole, nil
 	case d.axis != Whole && v.Shape().Dimensions[d.axis]%n != 0:
-		return Whole, fmt.Errorf("Divide %q: axis %d has %d elements, which model_parallel: %d doesn't divide: choose another axis, or trainer.Whole", d.scope, d.axis, v.Shape().Dimensions[d.axis], n)
+		return Whole, fmt.Errorf("Divide %q: axis %d has %s, which model_parallel: %d doesn't divide: choose another axis, or trainer.Whole", d.scope, d.axis, plural.Of(v.Shape().Dimensions[d.axis], "element"), n)
 	}
 	return d.axis, nil
 }

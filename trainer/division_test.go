@@ -98,8 +98,8 @@ func testModelParallelMemory(t *testing.T) {
 	}
 }
 
-// TestModelParallelResults: before, during and after a training run, evaluations and predictions are
-// those of whole weights, for batches of any size.
+// TestModelParallelResults: before, during and after a training run, evaluations and predictions
+// are those of whole weights, for batches of any size.
 func TestModelParallelResults(t *testing.T) { on4Devices(t, testModelParallelResults) }
 
 func testModelParallelResults(t *testing.T) {
@@ -219,7 +219,8 @@ func testModelParallelOfOneStore(t *testing.T) {
 	}
 }
 
-// TestModelParallelRefused: what can't be divided is refused, with the value, the place and the fix.
+// TestModelParallelRefused: what can't be divided is refused, with the value, the place and the
+// fix.
 func TestModelParallelRefused(t *testing.T) { on4Devices(t, testModelParallelRefused) }
 
 func testModelParallelRefused(t *testing.T) {
@@ -239,7 +240,7 @@ func testModelParallelRefused(t *testing.T) {
 		want    string
 	}{
 		{"devices", func(c *trainer.Config) { c.ModelParallel = 3 }, wideNet, nil,
-			"model_parallel: 3 devices have parts of each weight, but this process has 4 devices: their number must be a multiple of 3: change one of them (submit --devices, or GONBATCH_DEVICES)"},
+			"model_parallel: each weight in 3 parts, but this process has 4 devices: their number must be a multiple of 3: change one of them (submit --devices, or GONBATCH_DEVICES)"},
 		{"negative", func(c *trainer.Config) { c.ModelParallel = -2 }, wideNet, nil, "model_parallel: -2: it must be at least 1"},
 		{"zero1", func(c *trainer.Config) { c.Strategy = "zero1" }, wideNet, nil, `model_parallel: 2 with strategy "zero1": only spmd`},
 		{"single", func(c *trainer.Config) { c.Strategy = "single" }, wideNet, nil, `model_parallel: 2 with strategy "single": only spmd`},
@@ -286,7 +287,7 @@ func TestModelParallelRanks(t *testing.T) {
 		return
 	}
 	_, err := trainer.New(world(t), dividedConfig(2), blobTask(wideNet))
-	want := fmt.Sprintf("model_parallel: 2 devices have parts of each weight, but this is rank %s of 2: XLA divides weights only among the devices of one process", os.Getenv("RANK"))
+	want := fmt.Sprintf("model_parallel: each weight in 2 parts, but this is rank %s of 2: XLA divides weights only among the devices of one process", os.Getenv("RANK"))
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -348,8 +349,8 @@ func testModelParallelStream(t *testing.T) {
 	}
 }
 
-// TestModelParallelLayers: networks of all of GoMLX's layers, with every weight divided that can be,
-// train as with whole weights.
+// TestModelParallelLayers: networks of all of GoMLX's layers, with every weight divided that can
+// be, train as with whole weights.
 func TestModelParallelLayers(t *testing.T) { on4Devices(t, testModelParallelLayers) }
 
 func testModelParallelLayers(t *testing.T) {
