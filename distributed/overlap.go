@@ -1,0 +1,54 @@
+package distributed
+
+import (
+	"fmt"
+
+	"gonbatch/distributed/network"
+	"gonbatch/distributed/pjrt"
+	"gonbatch/internal/rundir"
+)
+
+// overlapWish is what a rank knows about whether gradients should travel while others are computed.
+type overlapWish struct {
+	Choice  string // GONBATCH_OVERLAP.
+	Machine network.Key
+}
+
+// setOverlap decides whether the gradients of the CPUs' programs travel while the others are
+// computed. It pays where the network is slower than memory, so it is on if the ranks are on
+// several machines, unless GONBATCH_OVERLAP says otherwise. It is collective.
+func (w *World) setOverlap(getenv func(string) string) error {
+	mine := overlapWish{Choice: getenv(rundir.EnvOverlap), Machine: network.Key(network.Here()).For("overlap")}
+	all, err := gather(w, mine)
+	if err != nil {
+		return err
+	}
+	on, err := overlaps(all)
+	if err != nil {
+		return err
+	}
+	pjrt.Split(on)
+	if on {
+		w.sayOnce("gradients travel while others are computed")
+	}
+	return nil
+}
+
+// overlaps decides for all ranks.
+func overlaps(all []overlapWish) (bool, error) {
+	several := false
+	for rank, wish := range all {
+		if wish.Choice != all[0].Choice {
+			return false, fmt.Errorf("%s=%q on rank %d and %q on rank 0: all ranks need the same", rundir.EnvOverlap, wish.Choice, rank, all[0].Choice)
+		}
+		several = several || string(wish.Machine) != string(all[0].Machine)
+	}
+	switch choice := all[0].Choice; choice {
+	case "":
+		return several, nil
+	case rundir.OverlapOn, rundir.OverlapOff:
+		return choice == rundir.OverlapOn, nil
+	default:
+		return false, fmt.Errorf("%s=%q: it must be %s or %s", rundir.EnvOverlap, choice, rundir.OverlapOn, rundir.OverlapOff)
+	}
+}
