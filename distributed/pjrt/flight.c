@@ -90,12 +90,18 @@ static void forget(struct flight **at) {
   free(f);
 }
 
-// failed waits until no flight uses its memory, forgets them all, and returns the failure.
-static int failed(char *error, size_t error_size) {
+// end waits until no flight uses its memory, and forgets them all, and the failure.
+static void end(void) {
   while (!all_landed()) pthread_cond_wait(&changed, &lock);
   while (flights != NULL) forget(&flights);
-  snprintf(error, error_size, "%s", failure);
   failure[0] = 0;
+}
+
+// failed returns the failure, if there is one. It then ends the flights.
+static int failed(char *error, size_t error_size) {
+  if (failure[0] == 0) return 0;
+  snprintf(error, error_size, "%s", failure);
+  end();
   return 1;
 }
 
@@ -120,15 +126,12 @@ int gb_flight_start(gb_transport transport, void *data, int64_t count, int dtype
 }
 
 int gb_flight_finish(void *data, char *error, size_t error_size) {
-  int result = 0;
   pthread_mutex_lock(&lock);
-  struct flight *f = *find(data);
-  if (f == NULL && failure[0] == 0) snprintf(failure, sizeof failure, "gonbatch: collective: XLA has moved a sum that runs while the program computes: set overlap to off");
-  while (f != NULL && f->state != LANDED) pthread_cond_wait(&changed, &lock);
-  if (failure[0] != 0)
-    result = failed(error, error_size);
-  else
-    forget(find(data));
+  struct flight *f;
+  while ((f = *find(data)) != NULL && f->state != LANDED) pthread_cond_wait(&changed, &lock);
+  if (f == NULL) snprintf(failure, sizeof failure, "gonbatch: collective: XLA has moved a sum that travels while the program computes: set GONBATCH_OVERLAP=off");
+  int result = failed(error, error_size);
+  if (result == 0) forget(find(data));
   pthread_mutex_unlock(&lock);
   return result;
 }
@@ -136,7 +139,13 @@ int gb_flight_finish(void *data, char *error, size_t error_size) {
 int gb_flight_drain(char *error, size_t error_size) {
   pthread_mutex_lock(&lock);
   while (!all_landed()) pthread_cond_wait(&changed, &lock);
-  int result = failure[0] != 0 ? failed(error, error_size) : 0;
+  int result = failed(error, error_size);
   pthread_mutex_unlock(&lock);
   return result;
+}
+
+void gb_flight_end(void) {
+  pthread_mutex_lock(&lock);
+  end();
+  pthread_mutex_unlock(&lock);
 }

@@ -18,4 +18,8 @@ int gb_flight_finish(void *data, char *error, size_t error_size);
 // 0, or 1 and the error text of one that has failed.
 int gb_flight_drain(char *error, size_t error_size);
 
+// gb_flight_end waits for all flights and forgets them: the program that started them has failed,
+// and its memory is about to be freed.
+void gb_flight_end(void);
+
 #endif
