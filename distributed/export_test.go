@@ -10,11 +10,11 @@ var Buckets = buckets
 var RandomState = randomState
 
 // OverlapOf decides whether gradients travel while others are computed, by the ranks' choices and
-// machines.
-func OverlapOf(choices, machines []string) (bool, error) {
+// machines. busy is whether rank 0 has only one core, and waits on it.
+func OverlapOf(choices, machines []string, busy bool) (bool, error) {
 	all := make([]overlapWish, len(choices))
 	for i := range all {
-		all[i] = overlapWish{choices[i], []byte(machines[i])}
+		all[i] = overlapWish{choices[i], []byte(machines[i]), busy && i == 0}
 	}
 	return overlaps(all)
 }
