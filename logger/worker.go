@@ -82,8 +82,8 @@ func (w *worker) failed(err error, lost int) {
 	}
 }
 
-// hangs reports that a record takes too long. It is not a failure: the logger may go on, and records
-// wait for it.
+// hangs reports that a record takes too long. It is not a failure: the logger may go on, and
+// records wait for it.
 func (w *worker) hangs() {
 	w.mu.Lock()
 	first := !w.slow && w.first == nil

@@ -28,8 +28,8 @@ void *gb_collective_handler(int kind);
 // gb_form_handler returns the handler of the collectives that have a form.
 void *gb_form_handler(void);
 
-// gb_start_handler and gb_finish_handler return the handlers of a sum over all ranks that runs while
-// the program computes.
+// gb_start_handler and gb_finish_handler return the handlers of a sum over all ranks that runs
+// while the program computes.
 void *gb_start_handler(void);
 void *gb_finish_handler(void);
 

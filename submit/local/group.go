@@ -22,8 +22,8 @@ type stop func(group int)
 func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 
 // tellLauncher sends SIGUSR1 only to the first process of a group: to launch.sh, which tells the
-// rank's program, or to mpirun, which would kill its ranks at a SIGTERM but passes this signal on to
-// launch.sh.
+// rank's program, or to mpirun, which would kill its ranks at a SIGTERM but passes this signal on
+// to launch.sh.
 func tellLauncher(group int) { _ = syscall.Kill(group, syscall.SIGUSR1) }
 
 // runGroup runs cmd in its own process group and returns its exit code, or 128 plus the signal that

@@ -193,8 +193,8 @@ func alive(pid int) bool {
 	return true
 }
 
-// TestNoMPIRun: without mpirun, the ranks find one another by torchrun's variables and a secret that
-// is new for each cell, and a line says so.
+// TestNoMPIRun: without mpirun, the ranks find one another by torchrun's variables and a secret
+// that is new for each cell, and a line says so.
 func TestNoMPIRun(t *testing.T) {
 	spec := newSpec(t, 2, [2]string{"one", `env | grep -E '^(RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|MASTER_ADDR|GONBATCH_RENDEZVOUS_KEY)=' | sort`},
 		[2]string{"two", `env | grep GONBATCH_RENDEZVOUS_KEY`})

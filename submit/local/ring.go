@@ -8,11 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -29,7 +29,7 @@ const (
 // ring starts the ranks of a cell over TCP and returns the exit code of the first one that fails;
 // 0 if none does.
 func (s *start) ring(ctx context.Context, cell rundir.Cell) (int, error) {
-	common, err := s.ringEnv()
+	port, err := freePort()
 	if err != nil {
 		return 0, err
 	}
@@ -41,9 +41,11 @@ func (s *start) ring(ctx context.Context, cell rundir.Cell) (int, error) {
 		code    int
 		failure error
 	)
+	secret := rundir.EnvRendezvousKey + "=" + rand.Text()
 	for rank := range s.spec.Tasks() {
+		own := cluster.TorchrunVariables(rank, s.spec.Tasks(), port, filepath.Base(s.spec.RunDir.Path()))
 		cmd := exec.Command(s.spec.RunDir.Launcher(), cell.Name)
-		cmd.Env = slices.Concat(submit.CleanEnviron(s.environ()), common, []string{"RANK=" + strconv.Itoa(rank), "LOCAL_RANK=" + strconv.Itoa(rank)})
+		cmd.Env = slices.Concat(submit.CleanEnviron(s.environ()), own, []string{secret})
 		cmd.Stdout, cmd.Stderr = s.Err, s.Err
 		running.Go(func() {
 			ended, err := runGroup(ctx, cmd, tellLauncher)
@@ -60,19 +62,13 @@ func (s *start) ring(ctx context.Context, cell rundir.Cell) (int, error) {
 	return code, failure
 }
 
-// ringEnv returns the variables that all ranks of a cell share.
-func (s *start) ringEnv() ([]string, error) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+// freePort returns a port on which rank 0 can listen.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("find a port for the ranks: %w", err)
+		return 0, fmt.Errorf("find a port for the ranks: %w", err)
 	}
-	defer free.Close() //nolint:errcheck // rank 0 takes it
-	_, port, err := net.SplitHostPort(free.Addr().String())
-	tasks := strconv.Itoa(s.spec.Tasks())
-	return []string{
-		"MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port, "WORLD_SIZE=" + tasks, "LOCAL_WORLD_SIZE=" + tasks,
-		"TORCHELASTIC_RUN_ID=" + filepath.Base(s.spec.RunDir.Path()), rundir.EnvRendezvousKey + "=" + rand.Text(),
-	}, err
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
 // endOthers ends the ranks whose context fail cancels: they are told to stop when they have had
