@@ -336,8 +336,8 @@ static int huge_pages(const void *address) {
   return marked;
 }
 
-// heap: blocks that are too small for the pool are in huge pages too, whichever function takes them,
-// however often the heap grows, and when it grows again after it was trimmed.
+// heap: blocks that are too small for the pool are in huge pages too, whichever function takes
+// them, however often the heap grows, and when it grows again after it was trimmed.
 static void heap(void) {
   enum { COUNT = 100 };
   char *all[COUNT];
