@@ -9,10 +9,10 @@
 // raw_micros has their median times. Where the cores of a machine, or of a virtual one, are not
 // equally far from one another, other processes may be several times as fast.
 //
-// The variable is updated in place, as in a training step, so that no other copy is in the time. The
-// chain is long, so that little of the time is that of calling the program. mpirun or torchrun's
-// variables start it, with each rank bound to its core. The peers in bench/peers take the same
-// turns.
+// The variable is updated in place, as in a training step, so that no other copy is in the time.
+// The chain is long, so that little of the time is that of calling the program. mpirun or
+// torchrun's variables start it, with each rank bound to its core. The peers in bench/peers take
+// the same turns.
 package main
 
 import (
