@@ -19,9 +19,23 @@ const overlappedBytes = 12 << 20
 // gradients. With one bucket of 403 MB, a step used 600 MB more.
 const stoppedBytes = 32 << 20
 
+// travellingBytes is the size of a bucket that a thread of this process sends while the program
+// computes: so small that those of a small network don't all wait for its last gradient. See
+// docs/adr/0026.
+const travellingBytes = 1 << 20
+
+// averageBytes returns how large a bucket of these nodes may be.
+func averageBytes(nodes []*graph.Node) int {
+	travels := func(x *graph.Node) bool { return !x.DType().IsHalfPrecision() }
+	if pjrt.Splits() && slices.ContainsFunc(nodes, travels) {
+		return min(travellingBytes, bucketBytes())
+	}
+	return bucketBytes()
+}
+
 // bucketBytes returns how large a bucket may be.
 var bucketBytes = func() int {
-	if pjrt.Overlaps() || pjrt.Splits() {
+	if pjrt.Overlaps() {
 		return overlappedBytes
 	}
 	return stoppedBytes
