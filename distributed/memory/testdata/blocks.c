@@ -349,7 +349,7 @@ static int huge_pages(const void *address) {
 }
 
 // heap: blocks that are too small for the pool are in huge pages too, whichever function takes
-// them, however often the heap grows, and when it grows again after it was trimmed, except for a few
+// them, however often the heap grows, and when it grows again after it was trimmed. A few may be
 // beside little else.
 static void heap(void) {
   enum { COUNT = 100 };
