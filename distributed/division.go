@@ -54,11 +54,15 @@ const Whole = -1
 
 // Divide returns the division of a store's variables. axisOf returns the axis along which a
 // variable is divided, which must be divisible by modelParallel, or Whole. It is asked again for
-// each program. Divide returns nil, which does nothing, if there is one device.
+// each program. Divide returns nil, which does nothing, if there is one device. If modelParallel is
+// more than 1, the number of devices stays from now on.
 func (w *World) Divide(store *model.Store, modelParallel int, axisOf func(*model.Variable) (axis int, err error)) (*Division, error) {
 	m, err := w.meshFor(modelParallel)
 	if m == nil || err != nil {
 		return nil, err
+	}
+	if m.model > 1 {
+		w.busy.Store(true)
 	}
 	return &Division{world: w, store: store, mesh: m, axisOf: axisOf}, nil
 }
@@ -89,9 +93,22 @@ var errTried = errors.New("the graph is built only to learn its variables")
 // Prepare prepares a program of GoMLX's trainer that was just created, and its variables. Call it
 // by train.Trainer.OnExecCreation. An error is kept for Tried.
 func (d *Division) Prepare(exec *model.Exec) {
-	if d != nil && d.failed == nil {
-		d.failed = d.prepare(exec, d.world.batchShapes)
+	if d == nil || d.failed != nil {
+		return
 	}
+	if d.mesh.model == 1 && !d.fit() {
+		return
+	}
+	d.failed = d.prepare(exec, d.world.batchShapes)
+}
+
+// fit takes the mesh that World.FitDevices has left, and reports whether there is one.
+func (d *Division) fit() bool {
+	if d.world.mesh == nil {
+		return false
+	}
+	d.mesh = d.world.mesh
+	return true
 }
 
 func (d *Division) prepare(exec *model.Exec, inputs []shapes.Shape) error {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -389,5 +390,38 @@ func testModelParallelLayers(t *testing.T) {
 				t.Errorf("%s, model_parallel %d: the weights differ by %g of their norm", name, parallel, d)
 			}
 		}
+	}
+}
+
+// TestModelParallelBesideFewerDevices: a trainer trains on the devices that the batches of a later
+// trainer leave, and those of a trainer with divided weights stay.
+func TestModelParallelBesideFewerDevices(t *testing.T) {
+	if !ranktest.InRank() {
+		for _, parallel := range []int{1, 2} {
+			for _, batch := range []int{6, 9} {
+				env := []string{"GONBATCH_DEVICES=all", fmt.Sprint("TEST_PARALLEL=", parallel), fmt.Sprint("TEST_BATCH=", batch)}
+				if out, err := ranktest.Start(t, ranktest.Torchrun, 1, env); err != nil {
+					t.Errorf("model_parallel %d, then batches of %d: %v:\n%s", parallel, batch, err, out)
+				}
+			}
+		}
+		return
+	}
+	parallel, _ := strconv.Atoi(os.Getenv("TEST_PARALLEL"))
+	batch, _ := strconv.Atoi(os.Getenv("TEST_BATCH"))
+	c := dividedConfig(parallel)
+	c.BatchSize, c.Name = 24, "first"
+	first, _ := newTrainer(t, c, blobTask(plainWide))
+	devices := world(t).Devices()
+	if c.BatchSize, c.Name, c.ModelParallel = batch, "second", 1; devices == 1 {
+		return // The machine has one core.
+	}
+	second, _ := anotherTrainer(t, c, blobTask(plainWide))
+	if kept := world(t).Devices() == devices; kept != (parallel > 1) {
+		t.Errorf("%d devices, then %d", devices, world(t).Devices())
+	}
+	mustFit(t, first)
+	if parallel == 1 {
+		mustFit(t, second)
 	}
 }

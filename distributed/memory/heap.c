@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "pool.h"
+
 // How much more than it needs the heap takes at once. What nobody uses is only addresses.
 enum { STEP = 32 << 20 };
 
@@ -30,17 +32,50 @@ void gb_heap_begin(void) {
   atomic_store(&advised, first);
 }
 
-void gb_heap_shrunk(void) { atomic_store(&advised, first); }
+
+// advise advises the kernel about the memory from begin to end. If it refuses, nothing is lost.
+static void advise(uintptr_t begin, uintptr_t end, int advice) {
+  if (begin < end) (void)madvise((void *)begin, end - begin, advice);
+}
+
+#ifdef MADV_HUGEPAGE
+static const int huge = MADV_HUGEPAGE, plain = MADV_NOHUGEPAGE;
+#else
+static const int huge = MADV_NORMAL, plain = MADV_NORMAL;
+#endif
 
 void gb_heap_advise(void) {
   uintptr_t end = end_of_heap(), begin = atomic_exchange(&advised, end);
   if (end <= begin) return;
-#ifdef MADV_HUGEPAGE
   int before = errno;
-  begin = begin / small_page * small_page;
-  (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);  // If the kernel refuses, nothing is lost.
+  advise(begin / small_page * small_page, end, huge);
   errno = before;
-#endif
+}
+
+// sparse reports whether a huge page would take far more memory than the pages from begin to end
+// that are in use.
+static int sparse(uintptr_t begin, uintptr_t end) {
+  unsigned char resident[GB_POOL_PAGE / 4096];
+  size_t used = 0, count = (end - begin + small_page - 1) / small_page;
+  if (mincore((void *)begin, end - begin, resident) != 0) return 0;
+  for (size_t i = 0; i < count; i++) used += resident[i] & 1;
+  return used > 0 && used < count / 2;
+}
+
+void gb_heap_shrunk(void) {
+  uintptr_t end = end_of_heap();
+  if (atomic_load(&advised) == first) return; // No huge pages yet.
+  int advice = huge;
+  uintptr_t begin = first;
+  for (uintptr_t at = first, next; at < end; at = next) {
+    next = (at / GB_POOL_PAGE + 1) * GB_POOL_PAGE;
+    if (next > end) next = end;
+    int wish = sparse(at, next) ? plain : huge;
+    if (wish != advice) advise(begin, at, advice), begin = at;
+    advice = wish;
+  }
+  advise(begin, end, advice);
+  atomic_store(&advised, end);
 }
 
 #else

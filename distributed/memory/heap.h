@@ -11,7 +11,9 @@ void gb_heap_begin(void);
 // that finds nothing new takes no system call.
 void gb_heap_advise(void);
 
-// gb_heap_shrunk says that the heap has become smaller: where it grows again, the advice is lost.
+// gb_heap_shrunk says that free pages of the heap have gone back to the kernel. Parts of the heap
+// that are mostly free get no huge pages any more: the kernel would fill them up in the background
+// (khugepaged), and the memory would be back within minutes.
 void gb_heap_shrunk(void);
 
 #endif

@@ -58,13 +58,23 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestHeapInHugePages: blocks that are too small for the pool are in huge pages too.
+// TestHeapInHugePages: blocks that are too small for the pool are in huge pages too, unless
+// there is little else around them.
 func TestHeapInHugePages(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
 		t.Log("the kernel has no huge pages:", err)
 		return
 	}
-	build(t).run(t, "heap", 1)
+	b := build(t)
+	b.run(t, "heap", 1)
+	b.run(t, "sparse", 1)
+}
+
+// TestLastMemory: where addresses are limited, as by ulimit -v, small blocks get nearly all.
+func TestLastMemory(t *testing.T) {
+	if got := build(t).run(t, "last", 1); got.Live < 96*mib {
+		t.Errorf("small blocks got %d MB of 100 MB", got.Live/mib)
+	}
 }
 
 // TestBlocks: blocks are whole and apart from one another, whichever function they are of, in
