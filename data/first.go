@@ -15,7 +15,8 @@ func Range(ds Dataset, begin, end int) Dataset {
 	if begin < 0 || end > ds.Len() || begin >= end {
 		panic(fmt.Errorf("data: examples %d to %d of %s, which has %d", begin, end-1, ds.Name(), ds.Len()))
 	}
-	return part{Dataset: ds, name: ds.Name(), n: end - begin, number: func(i int) int { return begin + i }}
+	number := func(i int) int { return begin + i }
+	return part{Dataset: narrow(ds, others{end - begin, number}), name: ds.Name(), n: end - begin, number: number}
 }
 
 // part is a dataset of some examples of another one.

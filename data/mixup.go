@@ -14,7 +14,8 @@ import (
 // w·own + (1-w)·other, and so does the label, with a random w from the distribution Beta(alpha,
 // alpha) (Zhang et al., mixup: Beyond Empirical Risk Minimization, 2017). alpha is more than 0 and
 // at most 1; 0.2 is usual. Which example is mixed with which depends only on the seed, the epoch
-// and the example's number. Each batch loads twice as many examples.
+// and the example's number. Each batch loads twice as many examples. The examples of a part, from
+// Split or Range, are mixed only with those of the same part.
 //
 // The labels of ds are the numbers of classes, and become probabilities, [n, classes] float32, in
 // validations and tests too. Train with loss.CategoricalCrossEntropyLogits and
@@ -23,7 +24,7 @@ import (
 //	mixed := data.MixUp(data.Augment(folder, 1, data.RandomFlip(0.5)), 1, 0.2, len(folder.Classes()))
 //	parts, err := data.Split(mixed, 1, 0.8, 0.2)
 func MixUp(ds Dataset, seed uint64, alpha float64, classes int) Dataset {
-	return mixed{ds, seed, alpha, classes}
+	return mixed{Dataset: ds, seed: seed, alpha: alpha, classes: classes}
 }
 
 type mixed struct {
@@ -31,6 +32,51 @@ type mixed struct {
 	seed    uint64
 	alpha   float64
 	classes int
+	among   *others // nil for all examples.
+}
+
+// others are the examples that may be mixed into others.
+type others struct {
+	n      int
+	number func(i int) int
+}
+
+// narrowed is a Dataset whose examples depend on others.
+type narrowed interface {
+	Dataset
+	// narrow returns the dataset with the same examples, of which only some are mixed into others.
+	narrow(o others) Dataset
+}
+
+// narrow returns ds for a part of it: nothing of the other parts gets into its examples.
+func narrow(ds Dataset, o others) Dataset {
+	if n, ok := ds.(narrowed); ok {
+		return n.narrow(o)
+	}
+	return ds
+}
+
+func (m mixed) narrow(o others) Dataset {
+	m.among = &o
+	return m
+}
+
+func (a augmented) narrow(o others) Dataset {
+	a.Dataset = narrow(a.Dataset, o)
+	return a
+}
+
+func (p part) narrow(o others) Dataset {
+	p.Dataset = narrow(p.Dataset, others{o.n, func(i int) int { return p.number(o.number(i)) }})
+	return p
+}
+
+// other draws the number of an example.
+func (m mixed) other(random *rand.Rand) int {
+	if m.among == nil {
+		return random.IntN(m.Len())
+	}
+	return m.among.number(random.IntN(m.among.n))
 }
 
 var (
@@ -56,12 +102,12 @@ func (m mixed) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.T
 	if !(m.alpha > 0 && m.alpha <= 1) {
 		return nil, nil, fmt.Errorf("data: mix %s: alpha must be more than 0 and at most 1, got %g", m.Name(), m.alpha)
 	}
-	others, weights := make([]int, len(indices)), make([]float32, len(indices))
+	numbers, weights := make([]int, len(indices)), make([]float32, len(indices))
 	for row, index := range indices {
 		random := randomOf(mixStream, m.seed, epoch, index)
-		others[row], weights[row] = random.IntN(m.Len()), float32(beta(m.alpha, random))
+		numbers[row], weights[row] = m.other(random), float32(beta(m.alpha, random))
 	}
-	inputs, labels, err = EpochBatch(m.Dataset, epoch, slices.Concat(indices, others))
+	inputs, labels, err = EpochBatch(m.Dataset, epoch, slices.Concat(indices, numbers))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,6 +2,7 @@ package data_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -113,4 +114,56 @@ func TestMixUpRefuses(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+}
+
+// TestMixUpOfParts: no example of a part gets anything of an example of another part, or a network
+// would be trained with what it is validated with.
+func TestMixUpOfParts(t *testing.T) {
+	const n, first = 40, 12
+	nothing := func(data.Image, *rand.Rand) error { return nil }
+	ds, err := data.Tensors("images", []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float32, n), n, 1, 1, 1)},
+		[]*tensors.Tensor{tensors.FromFlatDataAndDimensions(upTo(n), n, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	halves, err := data.SplitCounts(data.Augment(data.MixUp(ds, 1, 1, n), 1, nothing), 1, n/2, n/2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, half := range append(halves, data.First(data.First(halves[0], first+1), first)) {
+		own := map[int]bool{}
+		all := make([]int, half.Len())
+		for i := range all {
+			all[i] = i
+		}
+		for epoch := -1; epoch < 50; epoch++ {
+			batch := half.Batch
+			if epoch >= 0 {
+				batch = func(all []int) ([]*tensors.Tensor, []*tensors.Tensor, error) {
+					return data.EpochBatch(half, epoch, all)
+				}
+			}
+			_, labels, err := batch(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, p := range tensors.MustCopyFlatData[float32](labels[0]) {
+				if epoch < 0 && p > 0 {
+					own[i%n] = true
+				}
+				if p > 0 && !own[i%n] {
+					t.Fatalf("epoch %d of %s: example %d has something of example %d, of another part", epoch, half.Name(), i/n, i%n)
+				}
+			}
+		}
+	}
+}
+
+// upTo returns the numbers below n.
+func upTo(n int) []int32 {
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
 }

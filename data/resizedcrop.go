@@ -23,7 +23,8 @@ func RandomResizedCrop(smallest float64) Transform {
 			return nil
 		}
 		area := smallest + (1-smallest)*random.Float64()
-		stretch := math.Exp((2*random.Float64() - 1) * math.Log(4.0/3) / 2)
+		most := min(math.Log(4.0/3), -math.Log(area)) / 2 // A part that is longer would not fit.
+		stretch := math.Exp((2*random.Float64() - 1) * most)
 		height := min(1, math.Sqrt(area)*stretch) * float64(im.Height)
 		width := min(1, math.Sqrt(area)/stretch) * float64(im.Width)
 		top, left := random.Float64()*(float64(im.Height)-height), random.Float64()*(float64(im.Width)-width)

@@ -49,7 +49,8 @@ func SplitCounts(ds Dataset, seed uint64, counts ...int) ([]Dataset, error) {
 		first := begin
 		begin += count
 		name := fmt.Sprintf("%s-seed%d-%dof%d", ds.Name(), seed, i+1, len(counts))
-		parts[i] = part{Dataset: ds, name: name, n: count, number: func(i int) int { return order.At(first + i) }}
+		number := func(i int) int { return order.At(first + i) }
+		parts[i] = part{Dataset: narrow(ds, others{count, number}), name: name, n: count, number: number}
 	}
 	return parts, nil
 }

@@ -122,6 +122,23 @@ func TestRandomResizedCrop(t *testing.T) {
 	}
 }
 
+// TestResizedCropKeepsArea: a part that has almost the whole area is not cut to less of it by the
+// change of proportions.
+func TestResizedCropKeepsArea(t *testing.T) {
+	const size, smallest = 64, 0.9
+	im := data.Image{Height: size, Width: size, Channels: 2, Pixels: make([]float32, size*size*2)}
+	for p := range size * size {
+		im.Pixels[2*p], im.Pixels[2*p+1] = float32(p%size), float32(p/size)
+	}
+	for seed := range uint64(500) {
+		got := transformed(t, im, data.RandomResizedCrop(smallest), seed)
+		at := func(y, x, ch int) float64 { return float64(got[(y*size+x)*2+ch]) }
+		if area := (at(10, 50, 0) - at(10, 10, 0)) / 40 * (at(50, 10, 1) - at(10, 10, 1)) / 40; area < smallest-0.001 {
+			t.Fatalf("seed %d: a part of %g of the area", seed, area)
+		}
+	}
+}
+
 // TestTransformsRefuse: errors say what to change.
 func TestTransformsRefuse(t *testing.T) {
 	normalized := between(3)

@@ -13,7 +13,7 @@ import (
 )
 
 // grace is how long a process group has to save and end after a signal before it is killed.
-const grace = time.Minute
+var grace = time.Minute
 
 // stop tells a process group to save and stop.
 type stop func(group int)

@@ -37,7 +37,7 @@ func (s *start) writeLauncher() error {
 	var script bytes.Buffer
 	err := launchTemplate.Execute(&script, map[string]any{
 		"Rank": cluster.Shell(), "Dir": s.spec.RunDir, "LogBefore": before, "LogAfter": after, "RequeueCode": rundir.RequeueCode, "Unasked": rundir.Unasked,
-		"Var": rundir.Names, "Own": s.ownEnv(""), "Cells": cells,
+		"Var": rundir.Names, "Own": s.ownEnv(""), "Cells": cells, "Grace": int(grace.Seconds()),
 	})
 	if err != nil {
 		return fmt.Errorf("launch script: %w", err)

@@ -33,6 +33,11 @@ func (s *start) ring(ctx context.Context, cell rundir.Cell) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	out, err := s.openMessages()
+	if err != nil {
+		return 0, err
+	}
+	defer out.close(s.Err)
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var (
@@ -46,7 +51,7 @@ func (s *start) ring(ctx context.Context, cell rundir.Cell) (int, error) {
 		own := cluster.TorchrunVariables(rank, s.spec.Tasks(), port, filepath.Base(s.spec.RunDir.Path()))
 		cmd := exec.Command(s.spec.RunDir.Launcher(), cell.Name)
 		cmd.Env = slices.Concat(submit.CleanEnviron(s.environ()), own, []string{secret})
-		cmd.Stdout, cmd.Stderr = s.Err, s.Err
+		cmd.Stdout, cmd.Stderr = out, out
 		running.Go(func() {
 			ended, err := runGroup(ctx, cmd, tellLauncher)
 			if err == nil && ended == 0 {

@@ -204,15 +204,13 @@ func (s *start) ranks(ctx context.Context, cell rundir.Cell) (int, error) {
 // throughMPI starts the ranks of a cell by mpirun, and returns its exit code.
 func (s *start) throughMPI(ctx context.Context, cell rundir.Cell) (int, error) {
 	spec := s.spec
-	log, err := os.OpenFile(spec.RunDir.SchedulerLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	out, err := s.openMessages()
 	if err != nil {
 		return 0, err
 	}
-	kept := &lossy{out: log}
-	defer kept.close(s.Err)
+	defer out.close(s.Err)
 	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), cell.Name)...)
 	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks as a step of that job, and wait for CPUs.
-	out := io.MultiWriter(&screen{out: s.Err}, kept)
 	cmd.Stdout, cmd.Stderr = out, out
 	return runGroup(ctx, cmd, tellLauncher)
 }
