@@ -242,7 +242,7 @@ static int add_up(const void *of, int part) {
 
 static int convolve(kernel k) {
   k.parts = gb_dnn_parts(k.form->batch);
-  k.threads = k.parts == 1 ? gb_dnn_threads() : 1;
+  k.threads = k.parts == 1 ? gb_dnn.threads : 1;
   if (k.out == NULL) {
     float *none = NULL;
     form first = cut(&k, 0, &none, &none);

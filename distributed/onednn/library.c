@@ -111,7 +111,8 @@ int gb_dnn_threads(void) {
 void gb_dnn_lock(void) {
   pthread_mutex_lock(&mutex);
   if (gb_dnn.set_dynamic != NULL) gb_dnn.set_dynamic(0);
-  if (gb_dnn.set_threads != NULL) gb_dnn.set_threads(gb_dnn_threads());
+  gb_dnn.threads = gb_dnn_threads();
+  if (gb_dnn.set_threads != NULL) gb_dnn.set_threads(gb_dnn.threads);
 }
 
 void gb_dnn_unlock(void) { pthread_mutex_unlock(&mutex); }

@@ -73,6 +73,7 @@ extern struct gb_dnn_library {
   void (*set_dynamic)(int on);
   int (*thread_limit)(void);
   int most_threads;  // 0: no limit.
+  int threads;       // Those of the call that has the lock: later ones may use other CPUs.
   int spins;         // Threads that wait keep their CPU for long.
 } gb_dnn;
 

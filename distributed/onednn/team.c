@@ -107,7 +107,7 @@ static int hire(void) {
 }
 
 int gb_dnn_parts(int64_t rows) {
-  int threads = gb_dnn_threads();
+  int threads = gb_dnn.threads;
   if (threads > GB_DNN_MOST_PARTS) threads = GB_DNN_MOST_PARTS;
   int even = rows % threads == 0 || rows >= 4 * threads;
   if (gb_dnn.set_threads == NULL || rows < threads || !even) return 1;

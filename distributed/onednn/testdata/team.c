@@ -10,9 +10,7 @@ enum { CALLS = 20000, MOST_ROWS = 40 };
 
 struct gb_dnn_library gb_dnn;
 
-static int threads, computed[MOST_ROWS];
-
-int gb_dnn_threads(void) { return threads; }
+static int computed[MOST_ROWS];
 
 static void set_threads(int n) { (void)n; }
 
@@ -31,7 +29,7 @@ static int compute(const void *of, int part) {
 int main(void) {
   gb_dnn.set_threads = set_threads;
   for (int call = 0; call < CALLS; call++) {
-    threads = 1 + rand() % 6;
+    gb_dnn.threads = 1 + rand() % 6;
     kernel k = {1 + rand() % MOST_ROWS, 0, -1};
     k.parts = gb_dnn_parts(k.rows);
     if (rand() % 8 == 0) k.failing = rand() % k.parts;
