@@ -29,12 +29,15 @@ type allReduceWorld struct {
 }
 
 // allReduceRow is a contender: the median times of an all-reduce, in microseconds, in the order of
-// the sizes, and those of each round.
+// the sizes, and those of each round. The raw ones are of MPI_Allreduce in the same processes, only
+// of our program.
 type allReduceRow struct {
-	Name    string      `json:"name"`
-	Version string      `json:"version,omitempty"`
-	Micros  []float64   `json:"micros"`
-	Rounds  [][]float64 `json:"rounds"`
+	Name      string      `json:"name"`
+	Version   string      `json:"version,omitempty"`
+	Micros    []float64   `json:"micros"`
+	Raw       []float64   `json:"raw_micros,omitempty"`
+	Rounds    [][]float64 `json:"rounds"`
+	RawRounds [][]float64 `json:"raw_rounds,omitempty"`
 }
 
 // allReduceTurn is one size: BLOCKS measurements of CHAIN all-reduces each, after a warm-up.
@@ -45,10 +48,10 @@ func (t allReduceTurn) String() string { return fmt.Sprintf("%d:%d:%d", t.bytes,
 // fewTurns are the sizes for many ranks, which take long on few cores.
 var (
 	allTurns = []allReduceTurn{
-		{4, 50, 40}, {4 << 10, 50, 40}, {64 << 10, 20, 20}, {256 << 10, 20, 12}, {1 << 20, 10, 12},
-		{4 << 20, 4, 10}, {16 << 20, 2, 8}, {64 << 20, 2, 4}, {256 << 20, 1, 4},
+		{4, 200, 20}, {4 << 10, 200, 20}, {64 << 10, 60, 20}, {256 << 10, 60, 12}, {1 << 20, 40, 12},
+		{4 << 20, 10, 10}, {16 << 20, 4, 8}, {64 << 20, 2, 4}, {256 << 20, 1, 4},
 	}
-	fewTurns = []allReduceTurn{{4, 50, 20}, {64 << 10, 20, 12}, {1 << 20, 10, 10}, {16 << 20, 2, 6}, {64 << 20, 1, 4}}
+	fewTurns = []allReduceTurn{{4, 200, 20}, {64 << 10, 60, 12}, {1 << 20, 40, 10}, {16 << 20, 4, 6}, {64 << 20, 1, 4}}
 )
 
 // The contenders, in the order of the columns. The C program and our own one use the same library.
@@ -137,17 +140,42 @@ func (w *allReduceWorld) measure(ctx context.Context, all []contender, cores []i
 			if err != nil {
 				return err
 			}
+			if c.name == inProgram && m.Raw == nil {
+				return fmt.Errorf("%s: it did not connect its ranks by Open MPI, with which it is compared: unset %s", c.name, rundir.EnvMPILibrary)
+			}
 			fmt.Fprintf(out, "%d ranks, round %d: %-26s %v us\n", w.Ranks, round+1, c.name, m.Micros)
 			w.Rows[i].Name, w.Rows[i].Version = c.name, m.Version
 			w.Rows[i].Rounds = append(w.Rows[i].Rounds, m.Micros)
+			if m.Raw != nil {
+				w.Rows[i].RawRounds = append(w.Rows[i].RawRounds, m.Raw)
+			}
 		}
 	}
 	for i := range w.Rows {
-		for j := range turns {
-			w.Rows[i].Micros = append(w.Rows[i].Micros, median(w.Rows[i].Rounds, func(micros []float64) float64 { return micros[j] }))
-		}
+		w.Rows[i].fill(len(turns))
 	}
 	return nil
+}
+
+// fill sets the medians.
+func (r *allReduceRow) fill(turns int) {
+	for j := range turns {
+		of := func(micros []float64) float64 { return micros[j] }
+		r.Micros = append(r.Micros, median(r.Rounds, of))
+		if r.RawRounds != nil {
+			r.Raw = append(r.Raw, median(r.RawRounds, of))
+		}
+	}
+}
+
+// ratio is how long an all-reduce in the program takes, with MPI_Allreduce in the same processes as
+// 1: the median of the rounds.
+func (r allReduceRow) ratio(turn int) float64 {
+	var ratios []float64
+	for i, raw := range r.RawRounds {
+		ratios = append(ratios, r.Rounds[i][turn]/raw[turn])
+	}
+	return median(ratios, func(ratio float64) float64 { return ratio })
 }
 
 // reduce runs a contender once.
@@ -158,8 +186,8 @@ func reduce(ctx context.Context, c contender, cores []int, turns []string) (allR
 		return m, err
 	}
 	err = json.Unmarshal([]byte(lastLine(text)), &m)
-	if err == nil && len(m.Micros) != len(turns) {
-		err = fmt.Errorf("it has %d", len(m.Micros))
+	if err == nil && (len(m.Micros) != len(turns) || m.Raw != nil && len(m.Raw) != len(turns)) {
+		err = fmt.Errorf("it has %d, and %d of MPI_Allreduce", len(m.Micros), len(m.Raw))
 	}
 	if err != nil {
 		return m, fmt.Errorf("%s: its last line must have the times of %s: %w\n%s", c.name, plural.Of(len(turns), "size"), err, text)
@@ -183,11 +211,16 @@ func (r allReduceReport) markdown() string {
 	fmt.Fprintf(&b, `# All-reduce
 
 The sum of float32 values over all ranks of this machine, with one core per rank, in microseconds.
-Medians of %s, in which the contenders take turns; each round counts with its median. The two
-columns of MPI are the same Open MPI and the same algorithm: called from the XLA program of a
-training step, and from a C program that does nothing else. "Huge pages" is the C program with a
-malloc that uses huge pages and keeps freed memory, as gonbatch's does by itself. OSU's osu_allreduce
-is not among them: it is in no Debian package, and building it needs MPI's headers.
+Medians of %s, in which the contenders take turns; each round counts with its median.
+
+The first three columns are of the same processes: all-reduces in the XLA program of a training step,
+and calls of the same MPI_Allreduce from C, which take turns in blocks of some milliseconds; the
+ratio is the median of those of the rounds. The next two are a C program that does nothing else, with
+the C library's malloc, and with huge pages and freed memory that it keeps, as gonbatch has them by
+itself. Other processes can be faster or slower for another reason: on a virtual machine, two cores may
+be near one another or far apart, which makes a difference of up to four times and can change from one
+start to the next. OSU's osu_allreduce is not among them: it is in no Debian package, and building it
+needs MPI's headers.
 %s, load average before: %s.%s
 `, plural.Of(r.Rounds, "round"), r.CPU, r.Load, busy(r.Load))
 	for _, w := range r.Worlds {
@@ -199,11 +232,11 @@ is not among them: it is in no Debian package, and building it needs MPI's heade
 func (w allReduceWorld) write(b *strings.Builder) {
 	ours, raw, huge, tcp, gloo := w.of(inProgram), w.of(rawMPI), w.of(rawHuge), w.of(overTCP), w.of(overGloo)
 	fmt.Fprintf(b, "\n## %d ranks\n\n", w.Ranks)
-	fmt.Fprintf(b, "| size | in a program, Open MPI | %s, %s | ratio | huge pages | ratio | in a program, our TCP | gloo, PyTorch %s | ratio |\n", rawMPI, raw.Version, gloo.Version)
+	fmt.Fprintf(b, "| size | in a program, Open MPI | %s in turn | ratio | %s in C, %s | huge pages | in a program, our TCP | gloo, PyTorch %s | ratio |\n", rawMPI, rawMPI, raw.Version, gloo.Version)
 	fmt.Fprintln(b, "|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for i, bytes := range w.Bytes {
-		fmt.Fprintf(b, "| %s | %s | %s | %.2f | %s | %.2f | %s | %s | %.2f |\n", size(bytes), micros(ours.Micros[i]), micros(raw.Micros[i]), ours.Micros[i]/raw.Micros[i],
-			micros(huge.Micros[i]), ours.Micros[i]/huge.Micros[i], micros(tcp.Micros[i]), micros(gloo.Micros[i]), tcp.Micros[i]/gloo.Micros[i])
+		fmt.Fprintf(b, "| %s | %s | %s | %.2f | %s | %s | %s | %s | %.2f |\n", size(bytes), micros(ours.Micros[i]), micros(ours.Raw[i]), ours.ratio(i),
+			micros(raw.Micros[i]), micros(huge.Micros[i]), micros(tcp.Micros[i]), micros(gloo.Micros[i]), tcp.Micros[i]/gloo.Micros[i])
 	}
 }
 

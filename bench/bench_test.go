@@ -42,17 +42,18 @@ func TestParse(t *testing.T) {
 
 func TestStepTable(t *testing.T) {
 	report := stepReport{CPU: "A CPU", Load: "0.02", Rounds: 5, Networks: []stepNetwork{{Title: "CNN", Batch: 64, Steps: 100}, {Title: "ResNet-18", Batch: 32, Steps: 5}}}
-	row := func(name, version string, ranks int, perSecond, millis float64) stepRow {
+	row := func(name, version string, on layout, perSecond, millis float64) stepRow {
 		m := measurement{Version: version, ImagesPerSecond: perSecond, MillisPerStep: millis, CPUPerStep: millis - 1, FirstStep: 2.5, PeakMB: 512.4}
-		r := stepRow{Name: name, Ranks: ranks}
+		r := stepRow{Name: name, Ranks: on.ranks, Cores: on.cores}
 		r.fill([]measurement{{Version: version}, m, m})
 		return r
 	}
 	report.Networks[0].Rows = []stepRow{
-		row("gonbatch", "", 1, 2188, 29.25), row("PyTorch", "2.15", 1, 1652, 38.74),
-		row("gonbatch", "", 2, 4300, 29.77), row("PyTorch", "2.15", 2, 2829, 45.2),
+		row("gonbatch", "", layout{1, 1}, 2188, 29.25), row("PyTorch", "2.15", layout{1, 1}, 1652, 38.74),
+		row("gonbatch", "", layout{2, 1}, 4300, 29.77), row("PyTorch", "2.15", layout{2, 1}, 2829, 45.2),
+		row("gonbatch", "", layout{1, 4}, 5000, 12.8), row("PyTorch", "2.15", layout{1, 4}, 4000, 16),
 	}
-	report.Networks[1].Rows = []stepRow{row("gonbatch", "", 1, 29.25, 1094)}
+	report.Networks[1].Rows = []stepRow{row("gonbatch", "", layout{1, 1}, 29.25, 1094)}
 	want := `
 A CPU, load average before: 0.02.
 
@@ -60,20 +61,22 @@ A CPU, load average before: 0.02.
 
 64 inputs for each rank, 100 steps a round.
 
-| ranks | | inputs/s | ms a step | processor ms | first step s | peak MB | gonbatch is |
-|--:|---|--:|--:|--:|--:|--:|--:|
-| 1 | gonbatch | 2188 | 29.25 | 28.25 | 2.5 | 512 | 1.00 x |
-| 1 | PyTorch 2.15 | 1652 | 38.74 | 37.74 | 2.5 | 512 | 1.32 x |
-| 2 | gonbatch | 4300 | 29.77 | 28.77 | 2.5 | 512 | 1.00 x |
-| 2 | PyTorch 2.15 | 2829 | 45.20 | 44.20 | 2.5 | 512 | 1.52 x |
+| ranks | cores each | | inputs/s | ms a step | processor ms | first step s | peak MB | gonbatch is |
+|--:|--:|---|--:|--:|--:|--:|--:|--:|
+| 1 | 1 | gonbatch | 2188 | 29.25 | 28.25 | 2.5 | 512 | 1.00 x |
+| 1 | 1 | PyTorch 2.15 | 1652 | 38.74 | 37.74 | 2.5 | 512 | 1.32 x |
+| 2 | 1 | gonbatch | 4300 | 29.77 | 28.77 | 2.5 | 512 | 1.00 x |
+| 2 | 1 | PyTorch 2.15 | 2829 | 45.20 | 44.20 | 2.5 | 512 | 1.52 x |
+| 1 | 4 | gonbatch | 5000 | 12.80 | 11.80 | 2.5 | 512 | 1.00 x |
+| 1 | 4 | PyTorch 2.15 | 4000 | 16.00 | 15.00 | 2.5 | 512 | 1.25 x |
 
 ## ResNet-18
 
 32 inputs for each rank, 5 steps a round.
 
-| ranks | | inputs/s | ms a step | processor ms | first step s | peak MB | gonbatch is |
-|--:|---|--:|--:|--:|--:|--:|--:|
-| 1 | gonbatch | 29.25 | 1094.00 | 1093.00 | 2.5 | 512 | 1.00 x |
+| ranks | cores each | | inputs/s | ms a step | processor ms | first step s | peak MB | gonbatch is |
+|--:|--:|---|--:|--:|--:|--:|--:|--:|
+| 1 | 1 | gonbatch | 29.25 | 1094.00 | 1093.00 | 2.5 | 512 | 1.00 x |
 `
 	if got := report.markdown(); !strings.HasSuffix(got, want) {
 		t.Errorf("table:\n%s\nwant at its end:\n%s", got, want)

@@ -46,14 +46,17 @@ type measurement struct {
 
 // contender is a program that takes the training step.
 type contender struct {
-	name string
-	// start returns the processes of a measurement, one rank for each of the given cores. The first
-	// process prints the measurement.
-	start func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error)
+	name  string
+	start starter
 }
 
-// contenders builds gonbatch's own program, and returns it with its peers.
-func contenders(ctx context.Context, n network) ([]contender, error) {
+// starter returns the processes of a measurement, one rank for each of the given cores, or one for
+// all of them. The first process prints the measurement.
+type starter func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error)
+
+// contenders builds gonbatch's own program, and returns it with its peers. They are started by own
+// and others.
+func contenders(ctx context.Context, n network, own func(program string) starter, others func(command ...string) starter) ([]contender, error) {
 	program, err := build(ctx, "./bench/step", "bench-step")
 	if err != nil {
 		return nil, err
@@ -63,11 +66,11 @@ func contenders(ctx context.Context, n network) ([]contender, error) {
 		return nil, fmt.Errorf("%s: no Python environment with PyTorch and JAX: run tests/setup.sh bench", python)
 	}
 	// XLA compiles the first step, as in JAX.
-	ours := contender{name: "gonbatch", start: mpi(program)}.with("--model=" + n.name).environ(rundir.EnvCompileCache + "=" + compilecache.Off)
-	torch := contender{start: torchrun(python, "bench/peers/pytorch_ddp.py")}.with("--model=" + n.name)
+	ours := contender{name: "gonbatch", start: own(program)}.with("--model=" + n.name).environ(rundir.EnvCompileCache + "=" + compilecache.Off)
+	torch := contender{start: others(python, "bench/peers/pytorch_ddp.py")}.with("--model=" + n.name)
 	best, defaults := torch.with("--best").environ(keepMemory...), torch
 	best.name, defaults.name = "PyTorch DDP, best settings", "PyTorch DDP, defaults"
-	jax := contender{name: "JAX (gloo)", start: torchrun(python, "bench/peers/jax_spmd.py")}.with("--model=" + n.name)
+	jax := contender{name: "JAX (gloo)", start: others(python, "bench/peers/jax_spmd.py")}.with("--model=" + n.name)
 	return []contender{ours, best, defaults, jax}, nil
 }
 
@@ -88,7 +91,7 @@ func build(ctx context.Context, pkg, name string) (string, error) {
 
 // mpi starts a program directly for one rank, and with mpirun for several. Each rank pins itself to
 // its core.
-func mpi(program string) func(context.Context, []int, []string) ([]*exec.Cmd, error) {
+func mpi(program string) starter {
 	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
 		// $1 has the cores, in the order of the ranks.
 		pin := []string{"bash", "-c", `cores=($1); shift; exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-0}]}" "$@"`, "pin", join(cores), program}
@@ -104,7 +107,7 @@ func mpi(program string) func(context.Context, []int, []string) ([]*exec.Cmd, er
 
 // torchrun starts a command once for each rank, with the variables that torchrun sets, each pinned
 // to its core.
-func torchrun(command ...string) func(context.Context, []int, []string) ([]*exec.Cmd, error) {
+func torchrun(command ...string) starter {
 	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
 		port, err := freePort()
 		if err != nil {

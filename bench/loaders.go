@@ -62,7 +62,7 @@ func measureLoaders(ctx context.Context, opts options, out io.Writer) (_ loaderR
 }
 
 // onCores starts one process on all of the cores.
-func onCores(words ...string) func(context.Context, []int, []string) ([]*exec.Cmd, error) {
+func onCores(words ...string) starter {
 	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
 		all := append([]string{"-c", strings.ReplaceAll(join(cores), " ", ",")}, append(words, args...)...)
 		cmd := exec.CommandContext(ctx, "taskset", all...)

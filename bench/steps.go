@@ -11,8 +11,27 @@ import (
 	"gonbatch/internal/plural"
 )
 
-// worlds are the numbers of ranks to measure.
-var worlds = []int{1, 2}
+// layout is the ranks to measure, and the cores that each of them has.
+type layout struct{ ranks, cores int }
+
+// layouts returns those to measure on a number of cores. On four, ranks of one core are compared
+// with one rank of four.
+func layouts(cores int) []layout {
+	if cores < 4 {
+		return []layout{{1, 1}, {2, 1}}
+	}
+	return []layout{{1, 1}, {2, 1}, {4, 1}, {1, 4}}
+}
+
+// contenders returns the programs that take the steps.
+func (l layout) contenders(ctx context.Context, n network) ([]contender, error) {
+	if l.cores == 1 {
+		return contenders(ctx, n, mpi, torchrun)
+	}
+	return contenders(ctx, n, func(program string) starter { return onCores(program) }, func(command ...string) starter {
+		return onCores(append([]string{"env", "WORLD_SIZE=1", "RANK=0"}, command...)...)
+	})
+}
 
 // stepReport is the result of measureSteps.
 type stepReport struct {
@@ -31,12 +50,12 @@ type stepNetwork struct {
 	Rows  []stepRow `json:"rows"`
 }
 
-// stepRow is one contender on one number of ranks. The first row for each number of ranks is
-// gonbatch's.
+// stepRow is one contender on one layout. The first row for each layout is gonbatch's.
 type stepRow struct {
 	Name            string    `json:"name"`
 	Version         string    `json:"version,omitempty"`
 	Ranks           int       `json:"ranks"`
+	Cores           int       `json:"cores_per_rank"`
 	ImagesPerSecond float64   `json:"images_per_second"`
 	MillisPerStep   float64   `json:"ms_per_step"`
 	CPUPerStep      float64   `json:"cpu_ms_per_step"`
@@ -45,15 +64,15 @@ type stepRow struct {
 	All             []float64 `json:"all_images_per_second"`
 }
 
-// measureSteps makes all contenders take turns, with one core for each rank.
+// measureSteps makes all contenders take turns, with as many cores for each rank.
 func measureSteps(ctx context.Context, opts options, out io.Writer) (stepReport, error) {
 	report := stepReport{CPU: cpuModel(), Load: loadAverage(), Rounds: opts.rounds}
 	available, err := cores()
 	if err != nil {
 		return report, err
 	}
-	if need := slices.Max(worlds); len(available) < need {
-		return report, fmt.Errorf("%s available, and %s that need one each: use a machine with more", plural.Of(len(available), "core"), plural.Of(need, "rank"))
+	if len(available) < 2 {
+		return report, fmt.Errorf("%s available, and two ranks that need one each: use a machine with more", plural.Of(len(available), "core"))
 	}
 	for _, n := range networks {
 		if opts.network != "" && opts.network != n.name {
@@ -68,29 +87,49 @@ func measureSteps(ctx context.Context, opts options, out io.Writer) (stepReport,
 	return report, nil
 }
 
+// turn is a contender on a layout, with what it measured in each round.
+type turn struct {
+	contender
+	layout
+	measured []measurement
+}
+
+// turns returns those of a network, in their order.
+func (n network) turns(ctx context.Context, cores int) ([]*turn, error) {
+	var all []*turn
+	for _, l := range layouts(cores) {
+		contenders, err := l.contenders(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range contenders {
+			all = append(all, &turn{contender: c, layout: l})
+		}
+	}
+	return all, nil
+}
+
 // measure makes the contenders on a network take turns.
 func (n network) measure(ctx context.Context, cores []int, opts options, out io.Writer) (stepNetwork, error) {
 	found := stepNetwork{Name: n.name, Title: n.title, Batch: opts.batch, Steps: opts.steps}
-	all, err := contenders(ctx, n)
+	turns, err := n.turns(ctx, len(cores))
 	if err != nil {
 		return found, err
 	}
-	rounds := make([][]measurement, len(worlds)*len(all))
 	for round := range opts.rounds {
-		for i, ranks := range worlds {
-			for j, c := range all {
-				m, err := c.measure(ctx, cores[:ranks], opts)
-				if err != nil {
-					return found, err
-				}
-				fmt.Fprintf(out, "%s, round %d: %-27s %d ranks %8.1f images/s %8.2f ms\n", n.name, round+1, c.name, ranks, m.ImagesPerSecond, m.MillisPerStep)
-				rounds[i*len(all)+j] = append(rounds[i*len(all)+j], m)
+		for _, t := range turns {
+			m, err := t.measure(ctx, cores[:t.ranks*t.cores], opts)
+			if err != nil {
+				return found, err
 			}
+			fmt.Fprintf(out, "%s, round %d: %-27s %s of %s %8.1f images/s %8.2f ms\n",
+				n.name, round+1, t.name, plural.Of(t.ranks, "rank"), plural.Of(t.cores, "core"), m.ImagesPerSecond, m.MillisPerStep)
+			t.measured = append(t.measured, m)
 		}
 	}
-	for i, measured := range rounds {
-		row := stepRow{Name: all[i%len(all)].name, Ranks: worlds[i/len(all)]}
-		row.fill(measured)
+	for _, t := range turns {
+		row := stepRow{Name: t.name, Ranks: t.ranks, Cores: t.cores}
+		row.fill(t.measured)
 		found.Rows = append(found.Rows, row)
 	}
 	return found, nil
@@ -113,7 +152,7 @@ func (r stepReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# The training step
 
-One core per rank. Medians of %d rounds, in which the contenders take turns; each round counts with its
+Ranks of one core, and one of several. Medians of %d rounds, in which the contenders take turns; each round counts with its
 median step. PyTorch's best settings are channels last, the fused optimizer, and a malloc that keeps
 freed memory. Processor time and memory are the first rank's; a rank that waits for another may use
 its processor.
@@ -129,14 +168,15 @@ compile cache.
 
 func (n stepNetwork) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s\n\n%d inputs for each rank, %d steps a round.\n\n", n.Title, n.Batch, n.Steps)
-	fmt.Fprintf(b, "| ranks | | inputs/s | ms a step | processor ms | first step s | peak MB | gonbatch is |\n|--:|---|--:|--:|--:|--:|--:|--:|\n")
-	ours := map[int]float64{}
+	fmt.Fprintf(b, "| ranks | cores each | | inputs/s | ms a step | processor ms | first step s | peak MB | gonbatch is |\n|--:|--:|---|--:|--:|--:|--:|--:|--:|\n")
+	ours := map[layout]float64{}
 	for _, row := range n.Rows {
-		if _, ok := ours[row.Ranks]; !ok {
-			ours[row.Ranks] = row.ImagesPerSecond
+		on := layout{row.Ranks, row.Cores}
+		if _, ok := ours[on]; !ok {
+			ours[on] = row.ImagesPerSecond
 		}
 		name := strings.TrimSpace(row.Name + " " + row.Version)
-		fmt.Fprintf(b, "| %d | %s | %.4g | %.2f | %.2f | %.1f | %.0f | %.2f x |\n", row.Ranks, name, row.ImagesPerSecond, row.MillisPerStep, row.CPUPerStep, row.FirstStep, row.PeakMB, ours[row.Ranks]/row.ImagesPerSecond)
+		fmt.Fprintf(b, "| %d | %d | %s | %.4g | %.2f | %.2f | %.1f | %.0f | %.2f x |\n", row.Ranks, row.Cores, name, row.ImagesPerSecond, row.MillisPerStep, row.CPUPerStep, row.FirstStep, row.PeakMB, ours[on]/row.ImagesPerSecond)
 	}
 }
 

@@ -51,17 +51,23 @@ func (a augmented) EpochBatch(epoch int, indices []int) (inputs, labels []*tenso
 	if err != nil {
 		return nil, nil, err
 	}
-	return inputs, labels, a.transform(inputs, indices, func(index int) *rand.Rand { return a.random(epoch, index) })
+	return inputs, labels, a.transform(inputs, indices, func(index int) *rand.Rand { return randomOf(augmentStream, a.seed, epoch, index) })
 }
 
-// random returns the random numbers of an example. ChaCha8 makes streams of similar seeds
+// The streams of random numbers of an example.
+const (
+	augmentStream = iota
+	mixStream
+)
+
+// randomOf returns the random numbers of an example. ChaCha8 makes streams of similar seeds
 // independent.
-func (a augmented) random(epoch, index int) *rand.Rand {
-	var seed [32]byte
-	for i, part := range []uint64{a.seed, uint64(epoch), uint64(index)} {
-		binary.LittleEndian.PutUint64(seed[8*i:], part)
+func randomOf(stream, seed uint64, epoch, index int) *rand.Rand {
+	var key [32]byte
+	for i, part := range []uint64{seed, uint64(epoch), uint64(index), stream} {
+		binary.LittleEndian.PutUint64(key[8*i:], part)
 	}
-	return rand.New(rand.NewChaCha8(seed))
+	return rand.New(rand.NewChaCha8(key))
 }
 
 // transform transforms all images of a batch.

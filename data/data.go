@@ -16,7 +16,8 @@
 //
 // Text has the windows of a text, for language models, and a Vocabulary numbers its characters.
 // Packages below it read other files: data/tarset tar files in WebDataset's layout, data/table CSV
-// files, data/table/parquet Parquet files. A Stream has examples without numbers.
+// files, data/table/parquet Parquet files, data/packed what was decoded before. A Stream has
+// examples without numbers.
 //
 // The package downloads nothing; packages below it do, such as data/mnist.
 package data

@@ -49,10 +49,10 @@ type header struct {
 }
 
 // readHeader refuses an image that would not fit into memory.
-func readHeader(file io.Reader) (header, error) {
+func readHeader(file io.ReadSeeker) (header, error) {
 	read, format, err := image.DecodeConfig(file)
 	if err != nil {
-		return header{}, err
+		return header{}, explained(err, file)
 	}
 	if read.Width < 1 || read.Height < 1 || read.Width > maxPixels/read.Height {
 		return header{}, fmt.Errorf("an image of %dx%d pixels: it must have from 1 to %d", read.Width, read.Height, maxPixels)
@@ -125,7 +125,7 @@ func (d decoder) decode(file io.ReadSeeker, h header, use func(image.Image) erro
 	}
 	decoded, _, err := image.Decode(file)
 	if err != nil {
-		return err
+		return explained(err, file)
 	}
 	return use(decoded)
 }

@@ -24,6 +24,14 @@ func Describe(ds Dataset) string {
 	return ""
 }
 
+// Fingerprinted is a Dataset that knows what its examples are made from.
+type Fingerprinted interface {
+	Dataset
+	// Fingerprint returns a short text that changes with the examples, such as a hash of the names
+	// and sizes of their files and of the settings that change their values.
+	Fingerprint() string
+}
+
 var (
 	_ Described = (*Folder)(nil)
 	_ Described = part{}

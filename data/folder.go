@@ -1,6 +1,8 @@
 package data
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -39,20 +41,23 @@ type FolderConfig struct {
 // batch reads its own, on all processors.
 type Folder struct {
 	config  FolderConfig
+	dir     string
 	classes []string
 	paths   []string
+	sizes   []int64 // Of the files.
 	labels  []int32
 	decoder decoder
 }
 
-var _ Dataset = (*Folder)(nil)
+var _ Fingerprinted = (*Folder)(nil)
 
 // ImageFolder finds the images in dir, which has a folder for each class, named after it:
 // dir/cats/1.jpg, dir/dogs/a/2.png. The classes are numbered in the order of their names, and the
-// images in the order of their paths. Images are files whose names end in .jpg, .jpeg, .png or
-// .gif; only the first frame of an animated GIF is used. Other files are ignored, and so are files
-// and folders whose names begin with a dot. An image of another format, a class without images, or
-// an image outside a class is an error.
+// images in the order of their paths. Links are followed. Images are files whose names end in .jpg,
+// .jpeg, .png or .gif, and which of these formats they have does not depend on the name; only the
+// first frame of an animated GIF is used. Other files are ignored, and so are files and folders
+// whose names begin with a dot. An image of another format, a class without images, or an image
+// outside a class is an error.
 //
 // Pixels range from 0 (black) to 1. Transparent ones are drawn on black. The orientation that a
 // camera notes in a photo's EXIF header is ignored, as in torchvision. JPEGs are decoded by
@@ -62,7 +67,7 @@ func ImageFolder(dir string, c FolderConfig) (*Folder, error) {
 	if c.Name == "" {
 		c.Name = filepath.Base(dir)
 	}
-	f := &Folder{config: c, decoder: decoder{ImageDecoder: ImageDecoder{c.Height, c.Width, c.Gray, c.Reduced}}}
+	f := &Folder{config: c, dir: dir, decoder: decoder{ImageDecoder: ImageDecoder{c.Height, c.Width, c.Gray, c.Reduced}}}
 	f.decoder.turbo, _ = turbo() // Without it, image/jpeg does.
 	if err := f.find(dir); err != nil {
 		return nil, fmt.Errorf("data: images of %s: %w", dir, err)
@@ -91,7 +96,7 @@ func (f *Folder) find(dir string) error {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
-		info, err := os.Stat(path) // It follows links.
+		info, err := stat(path)
 		if err != nil {
 			return err
 		}
@@ -127,8 +132,16 @@ func (f *Folder) addClass(path string) error {
 	return nil
 }
 
-// addImages adds the images in a folder and its subfolders.
-func (f *Folder) addImages(folder string) error {
+// addImages adds the images in a folder and its subfolders. above are the folders that it is in.
+func (f *Folder) addImages(folder string, above ...fs.FileInfo) error {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(above, func(other fs.FileInfo) bool { return os.SameFile(info, other) }) {
+		return fmt.Errorf("%s leads back to a folder that it is in: remove the link", folder)
+	}
+	above = append(above[:len(above):len(above)], info)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return err
@@ -138,12 +151,12 @@ func (f *Folder) addImages(folder string) error {
 			continue
 		}
 		path := filepath.Join(folder, entry.Name())
-		info, err := os.Stat(path)
+		info, err := stat(path)
 		if err != nil {
 			return err
 		}
 		if info.IsDir() {
-			if err := f.addImages(path); err != nil {
+			if err := f.addImages(path, above...); err != nil {
 				return err
 			}
 			continue
@@ -152,11 +165,25 @@ func (f *Folder) addImages(folder string) error {
 		if err != nil {
 			return err
 		}
+		if isOne && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a file: remove it", path)
+		}
 		if isOne {
-			f.paths = append(f.paths, path)
+			f.paths, f.sizes = append(f.paths, path), append(f.sizes, info.Size())
 		}
 	}
 	return nil
+}
+
+// stat follows links.
+func stat(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		if target, linkErr := os.Readlink(path); linkErr == nil {
+			return nil, fmt.Errorf("%s is a link to %s: %w: remove it", path, target, errors.Unwrap(err))
+		}
+	}
+	return info, err
 }
 
 func hidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
@@ -188,6 +215,21 @@ func (f *Folder) Classes() []string { return slices.Clone(f.classes) }
 
 // Path returns the file of an image.
 func (f *Folder) Path(i int) string { return f.paths[i] }
+
+// Fingerprint hashes the names of the images in their folder, the sizes of their files, and how
+// they are decoded. It implements Fingerprinted.
+func (f *Folder) Fingerprint() string {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%+v %d\n", f.decoder.ImageDecoder, f.labels)
+	for i, path := range f.paths {
+		name, err := filepath.Rel(f.dir, path)
+		if err != nil {
+			name = path
+		}
+		fmt.Fprintf(hash, "%q %d\n", name, f.sizes[i])
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:32]
+}
 
 // Batch returns one input, [n, height, width, 3 or 1] float32, and one tensor of labels, [n, 1]
 // int32. See Dataset. An error names the file that can't be read.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -143,15 +144,20 @@ func TestImageFolderScales(t *testing.T) {
 // TestImageFolderRefuses: errors name the file, or the class, and the fix.
 func TestImageFolderRefuses(t *testing.T) {
 	good := encoded(t, "x.png", 8, 8, red)
+	photo := encoded(t, "x.jpg", 8, 8, red)
 	for want, files := range map[string]map[string][]byte{
 		"it has no folders":         {"notes.txt": nil},
 		"the class b has no images": {"a/1.png": good, "b/notes.txt": nil},
 		"x.png belongs to no class": {"a/1.png": good, "x.png": good},
-		"a/x.webp: images of this format can't be read: convert it to one of":    {"a/x.webp": good},
-		"a/1.png: image: unknown format":                                         {"a/1.png": []byte("text")},
-		"a/2.png: image: unknown format":                                         {"a/1.png": good, "a/2.png": []byte("text"), "a/3.png": []byte("text")},
-		"a/2.png: png: invalid format: unexpected EOF":                           {"a/1.png": good, "a/2.png": good[:len(good)-20]},
-		"a/2.png: an image of 9x8 pixels, the first one has 8x8: set Height and": {"a/1.png": good, "a/2.png": encoded(t, "x.png", 9, 8, red)},
+		"a/x.webp: images of this format can't be read: convert it to one of":                              {"a/x.webp": good},
+		`a/1.png: image: unknown format: it begins with "text", unlike a JPEG, a PNG or a GIF`:             {"a/1.png": []byte("text")},
+		"a/2.png: image: unknown format":                                                                   {"a/1.png": good, "a/2.png": []byte("text"), "a/3.png": []byte("text")},
+		"a/2.jpg: image: unknown format: it is a WebP image: convert it to a JPEG, a PNG or a GIF":         {"a/1.png": good, "a/2.jpg": []byte("RIFF1234WEBPVP8 ")},
+		"a/2.jpg: image: unknown format: the file is empty: copy it again, or remove it":                   {"a/1.png": good, "a/2.jpg": nil},
+		"a/2.png: png: invalid format: unexpected EOF: the file is truncated: copy it again, or remove it": {"a/1.png": good, "a/2.png": good[:len(good)-20]},
+		"a/2.jpg: unexpected EOF: the file is truncated: copy it again, or remove it":                      {"a/1.png": good, "a/2.jpg": photo[:len(photo)-2]},
+		"a/2.png: png: invalid format: invalid checksum: copy the file again, or remove it":                {"a/1.png": good, "a/2.png": append(bytes.Clone(good[:len(good)-14]), "damaged footer"...)},
+		"a/2.png: an image of 9x8 pixels, the first one has 8x8: set Height and":                           {"a/1.png": good, "a/2.png": encoded(t, "x.png", 9, 8, red)},
 	} {
 		dir := t.TempDir()
 		for name, content := range files {
@@ -172,6 +178,26 @@ func TestImageFolderRefuses(t *testing.T) {
 	writeFile(t, good, dir, "a/1.png")
 	if _, err := data.ImageFolder(dir, data.FolderConfig{Height: 8}); err == nil || !strings.Contains(err.Error(), "must both be positive, or both 0, got 8 and 0") {
 		t.Errorf("no width: %v", err)
+	}
+}
+
+// TestOddEntries: what is not a file, such as a named pipe, would hang a training; a link may lead
+// nowhere, or back.
+func TestOddEntries(t *testing.T) {
+	good := encoded(t, "x.png", 8, 8, red)
+	for want, add := range map[string]func(path string) error{
+		"0.jpg is not a file: remove it":                                   func(path string) error { return syscall.Mkfifo(path, 0o666) },
+		"0.jpg is a link to nowhere: no such file or directory: remove it": func(path string) error { return os.Symlink("nowhere", path) },
+		"0.jpg/a leads back to a folder that it is in: remove the link":    func(path string) error { return os.Symlink("..", path) },
+	} {
+		dir := t.TempDir()
+		writeFile(t, good, dir, "a", "1.png")
+		if err := add(filepath.Join(dir, "a", "0.jpg")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := data.ImageFolder(dir, data.FolderConfig{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 

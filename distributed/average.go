@@ -17,14 +17,17 @@ import (
 // average returns the mean of each node over the ranks. It uses one all-reduce for each bucket,
 // because each collective costs latency.
 func (w *World) average(nodes []*graph.Node) []*graph.Node {
-	averaged := slices.Clone(nodes)
-	for _, group := range buckets(nodes, bucketBytes()) {
+	averaged, groups := slices.Clone(nodes), buckets(nodes, bucketBytes())
+	means := make([]func() *graph.Node, len(groups))
+	for i, group := range groups {
 		flat := make([]*graph.Node, len(group))
 		for i, index := range group {
 			flat[i] = graph.Reshape(nodes[index], nodes[index].Shape().Size())
 		}
-		mean := w.mean(concatenate(flat))
-		offset := 0
+		means[i] = w.startMean(concatenate(flat))
+	}
+	for i, group := range groups {
+		mean, offset := means[i](), 0
 		for _, index := range group {
 			shape := nodes[index].Shape()
 			part := graph.Slice(mean, graph.AxisRange(offset, offset+shape.Size()))
@@ -35,12 +38,14 @@ func (w *World) average(nodes []*graph.Node) []*graph.Node {
 	return averaged
 }
 
-// mean returns the mean of x over the ranks. Half precision travels as it is.
-func (w *World) mean(x *graph.Node) *graph.Node {
+// startMean begins the mean of x over the ranks, and returns a function that returns it. Half
+// precision travels as it is.
+func (w *World) startMean(x *graph.Node) (finish func() *graph.Node) {
 	if x.DType().IsHalfPrecision() {
-		return collective.Over(w).AllReduce(x, collective.Mean)
+		mean := collective.Over(w).AllReduce(x, collective.Mean)
+		return func() *graph.Node { return mean }
 	}
-	return pjrt.AllReduceMean(x)
+	return pjrt.StartAllReduceMean(x)
 }
 
 func concatenate(flat []*graph.Node) *graph.Node {

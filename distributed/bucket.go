@@ -21,7 +21,7 @@ const stoppedBytes = 32 << 20
 
 // bucketBytes returns how large a bucket may be.
 var bucketBytes = func() int {
-	if pjrt.Overlaps() {
+	if pjrt.Overlaps() || pjrt.Splits() {
 		return overlappedBytes
 	}
 	return stoppedBytes

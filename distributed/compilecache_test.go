@@ -35,6 +35,7 @@ func TestCompileCache(t *testing.T) {
 		{"1 rank on a GPU", ranktest.Torchrun.OnGPUs(t, 1), 1, nil},
 		{"3 ranks on GPUs", ranktest.Torchrun.OnGPUs(t, 3), 3, nil},
 		{"2 devices of one process", ranktest.OpenMPI, 1, []string{rundir.EnvDevices + "=2"}},
+		{"2 ranks over TCP, gradients that travel", ranktest.Torchrun, 2, travelling},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

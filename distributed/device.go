@@ -124,10 +124,14 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 	if w.platform == plugin.CUDA && w.Size() > 1 {
 		return w.joinProcesses(ctx)
 	}
-	if transport := w.peers.Transport(); transport != nil {
-		return pjrt.RegisterTransport(w.platform, pjrt.Transport(transport), w.Size())
+	transport := w.peers.Transport()
+	if transport == nil {
+		return nil
 	}
-	return nil
+	if err := pjrt.RegisterTransport(w.platform, pjrt.Transport(transport), w.Size()); err != nil {
+		return err
+	}
+	return w.setOverlap(c.Getenv)
 }
 
 // keepPrograms stores compiled programs for later processes. A failure is only a warning, because

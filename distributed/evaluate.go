@@ -61,6 +61,8 @@ type EvaluateOptions struct {
 	BatchSize int
 	// Loading says how far the loading is ahead: by no more than 512 MB, or one batch.
 	Loading Loading
+	// ModelParallel is that of LoaderOptions.
+	ModelParallel int
 }
 
 // EvaluateWith is like Evaluate, with options.
@@ -81,7 +83,7 @@ func (w *World) EvaluateWith(ctx context.Context, trainer *train.Trainer, ds dat
 	w.sayOnce(data.Describe(ds))
 	batchSize = min(batchSize, ds.Len()) // So that no sum overflows.
 	begin, end := w.Rank()*ds.Len()/w.Size(), (w.Rank()+1)*ds.Len()/w.Size()
-	mine, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize, loading: o.Loading})
+	mine, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize, loading: o.Loading, modelParallel: o.ModelParallel})
 	if err := w.agreeOnEnd(err); err != nil {
 		return nil, fmt.Errorf("distributed: evaluate %s on rank %d: %w", ds.Name(), w.Rank(), err)
 	}
@@ -144,24 +146,49 @@ func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part
 	return all, all.end(p.end - p.begin)
 }
 
-// evalSteps evaluates the part in batches. On several devices each batch is sharded over them,
-// except the few examples at the end that can't be divided: every device computes all of those.
+// evalSteps evaluates the part in batches. On several devices each batch is sharded over the rows
+// of the mesh, except the few examples at the end that can't be divided: every row computes all of
+// those.
 func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.Tensor, error] {
 	if w.devices == 1 {
 		return iterate(batches(w, p, w.onDevice), func(_ int, batch train.Batch) ([]*tensors.Tensor, error) { return trainer.EvalStep(batch) })
 	}
+	m, err := w.meshFor(p.modelParallel)
+	if err != nil {
+		return failing[[]*tensors.Tensor](err)
+	}
 	run := func(_ int, batch train.DistributedBatch) ([]*tensors.Tensor, error) {
+		w.batchShapes = shapesOf(batch)
 		return trainer.DistributedEvalStep(distributed.AutoSharding, w.assignment(), batch)
 	}
 	return func(yield func([]*tensors.Tensor, error) bool) {
-		grouped, rest := p.split(w.devices)
-		for metrics, err := range iterate(batches(w, grouped, w.sharded), run) {
+		grouped, rest := p.split(m.data)
+		for metrics, err := range iterate(batches(w, grouped, w.sharded(m)), run) {
 			if !yield(metrics, err) || err != nil {
 				return
 			}
 		}
-		iterate(batches(w, rest, w.replicated), run)(yield)
+		iterate(batches(w, rest, w.replicated(m)), run)(yield)
 	}
+}
+
+// failing yields an error.
+func failing[T any](err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		yield(none, err)
+	}
+}
+
+// SpreadBatches is like Batches, for a program of all devices that divide the weights among them:
+// each device has the whole batch.
+func (w *World) SpreadBatches(ds data.Dataset, begin, end int, o EvaluateOptions) iter.Seq2[train.DistributedBatch, error] {
+	m, err := w.meshFor(o.ModelParallel)
+	if err != nil {
+		return failing[train.DistributedBatch](err)
+	}
+	w.sayOnce(data.Describe(ds))
+	return batches(w, part{data: ds, begin: begin, end: end, batchSize: o.BatchSize, loading: o.Loading}, w.replicated(m))
 }
 
 // Batches yields the examples from begin to end-1 of a dataset, in order and in batches, and loads
@@ -196,6 +223,8 @@ type part struct {
 	batchSize  int
 	spec       any // Programs are compiled for each.
 	loading    Loading
+	// modelParallel is that of LoaderOptions.
+	modelParallel int
 }
 
 // split divides a part into one whose batches can be divided among n devices, and the rest: all,

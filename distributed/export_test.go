@@ -8,3 +8,13 @@ var Buckets = buckets
 
 // RandomState returns a rank's own random state.
 var RandomState = randomState
+
+// OverlapOf decides whether gradients travel while others are computed, by the ranks' choices and
+// machines. busy is whether rank 0 has only one core, and waits on it.
+func OverlapOf(choices, machines []string, busy bool) (bool, error) {
+	all := make([]overlapWish, len(choices))
+	for i := range all {
+		all[i] = overlapWish{choices[i], []byte(machines[i]), busy && i == 0}
+	}
+	return overlaps(all)
+}

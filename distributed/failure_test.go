@@ -14,7 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"gonbatch/distributed"
+	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
 )
@@ -38,6 +44,8 @@ var scenarios = map[string]scenario{
 	"killed in training":  {killed, trainForEver},
 	"killed in a step":    {inStep(syscall.SIGKILL), trainInProgram},
 	"stopped in a step":   {inStep(syscall.SIGSTOP), trainInProgram},
+	"killed in flight":    {whileTravelling(syscall.SIGKILL), travelForEver},
+	"stopped in flight":   {whileTravelling(syscall.SIGSTOP), travelForEver},
 	"panics":              {func(*distributed.World) { panic("no more batches") }, reduceForEver},
 	"panics elsewhere":    {panicElsewhere, reduceForEver},
 	"gives up":            {func(*distributed.World) { log.Fatal("read data: no such file") }, reduceForEver},
@@ -126,6 +134,43 @@ func inStep(s syscall.Signal) func(*distributed.World) {
 	}
 }
 
+// travelForEver runs programs in which sums travel while the program computes. It calls begun after
+// the first one, when everything is compiled.
+func travelForEver(w *distributed.World) { travel(w, func() {}) }
+
+func travel(w *distributed.World, begun func()) {
+	pjrt.Split(true)
+	exec := graph.MustNewExec(w.Backend(), func(x *graph.Node) []*graph.Node {
+		first := pjrt.StartAllReduceMean(x)
+		for range 100 {
+			x = graph.Tanh(graph.Dot(x, x).Product())
+		}
+		second := pjrt.StartAllReduceMean(x)
+		return []*graph.Node{first(), second()}
+	})
+	matrix := tensors.FromShape(shapes.Make(dtypes.Float32, 400, 400))
+	for done := 0; ; done++ {
+		for _, mean := range exec.MustCall(matrix) {
+			mean.MustFinalizeAll()
+		}
+		if done == 0 {
+			begun()
+		}
+	}
+}
+
+// whileTravelling is travelForEver, and sends itself a signal after many programs.
+func whileTravelling(s syscall.Signal) func(*distributed.World) {
+	return func(w *distributed.World) {
+		travel(w, func() {
+			time.AfterFunc(time.Second, func() {
+				mark()
+				_ = syscall.Kill(os.Getpid(), s)
+			})
+		})
+	}
+}
+
 func slowly(w *distributed.World) {
 	limit, err := time.ParseDuration(os.Getenv("GONBATCH_STUCK_TIMEOUT"))
 	if err != nil {
@@ -192,6 +237,8 @@ var failureCases = []failureCase{
 	{"killed in training", 1, rundir.Died, []string{"its process ended without World.Close"}, false},
 	{"killed in a step", 1, rundir.Died, []string{"its process ended without World.Close"}, false},
 	{"stopped in a step", 2, rundir.Stuck, []string{"has been silent for", `has been in all-reduce \d+ \(\d+ float(32|64)\)`}, true},
+	{"killed in flight", 1, rundir.Died, []string{"its process ended without World.Close"}, false},
+	{"stopped in flight", 2, rundir.Stuck, []string{"has been silent for", `has been in all-reduce \d+ \(160000 float32\)`}, true},
 	{"panics", 1, rundir.Died, []string{"panic: no more batches", "failure_test.go"}, false},
 	{"panics elsewhere", 0, rundir.Died, []string{"panic: no more batches", "failure_test.go"}, false},
 	{"gives up", 1, rundir.Died, []string{"read data: no such file"}, false},

@@ -60,7 +60,7 @@ func (w *World) setMesh() (err error) {
 	w.mesh = nil
 	cpulib.Convolve(w.devices == 1 && pjrt.HasKernels())
 	if w.devices > 1 {
-		w.mesh, err = meshOf(w.devices)
+		w.mesh, err = meshOf(w.devices, 1)
 	}
 	return err
 }

@@ -20,7 +20,7 @@ import (
 // LoaderOptions says how to cut a dataset into batches.
 type LoaderOptions struct {
 	// BatchSize is the number of examples in a training step, over all ranks and devices. It must
-	// be divisible by the number of devices of all ranks.
+	// be divisible by the number of devices of all ranks, divided by ModelParallel.
 	BatchSize int
 	// Limit is the maximum number of batches in an epoch. 0: no limit.
 	Limit int
@@ -39,6 +39,9 @@ type LoaderOptions struct {
 	// a validation. Such a loader must be closed. 0: unknown; the end of an iteration ends the
 	// loading.
 	Epochs int
+	// ModelParallel is the number of devices that have the same part of a batch, because they have
+	// parts of the weights: see Division. 0: one.
+	ModelParallel int
 	// Observe, if it is not nil, is called when a phase of the loading of a batch ends: LoadPhase
 	// or TransferPhase, with the time at which it began. Several goroutines call it at once.
 	Observe func(phase string, began time.Time)
@@ -85,16 +88,22 @@ type Loader interface {
 // devices. If the dataset is a data.Epochs, each iteration yields the examples of its epoch.
 func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	o.BatchSize = w.forecaster.batchSize(o.BatchSize)
-	if err := w.FitDevices(o.BatchSize); err != nil {
-		return nil, err
+	if o.ModelParallel <= 1 {
+		if err := w.FitDevices(o.BatchSize); err != nil {
+			return nil, err
+		}
 	}
 	if s, ok := ds.(*data.Streamed); ok {
 		return w.streamLoader(s, o)
 	}
+	m, err := w.meshFor(o.ModelParallel)
+	if err != nil {
+		return nil, fmt.Errorf("distributed: load %s: %w", ds.Name(), err)
+	}
 	s, err := sampler.New(sampler.Config{
-		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, FillLast: o.FillLast, Seed: o.Seed,
+		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.rows(o.ModelParallel), Shuffle: o.Shuffle, FillLast: o.FillLast, Seed: o.Seed,
 	})
-	if err := errors.Join(w.explainBusy(err, o.BatchSize, 0), o.check()); err != nil {
+	if err := errors.Join(w.explainRows(err, o, 0), o.check()); err != nil {
 		return nil, fmt.Errorf("distributed: load %s: %w", ds.Name(), err)
 	}
 	w.busy.Store(true)
@@ -102,7 +111,7 @@ func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	if w.devices == 1 {
 		return hostLoader{newLoader(w, ds, s, o, w.onDevice)}, nil
 	}
-	return deviceLoader{newLoader(w, ds, s, o, w.sharded), w}, nil
+	return deviceLoader{newLoader(w, ds, s, o, w.sharded(m)), w}, nil
 }
 
 func (o LoaderOptions) check() error {
@@ -254,7 +263,8 @@ func (l *loader[B]) start(begin, end int) *run[B] {
 			order, ordered = l.sampler.Epoch(epoch), epoch
 		}
 		batch++
-		examples := l.sampler.Shards(order, step, l.world.Rank()*l.world.devices, l.world.devices)
+		rows := l.world.rows(l.options.ModelParallel) / l.world.Size()
+		examples := l.sampler.Shards(order, step, l.world.Rank()*rows, rows)
 		return func() (B, error) { return l.load(epoch, examples) }, true
 	})}
 }

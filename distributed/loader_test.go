@@ -105,11 +105,11 @@ func loaderAgainstLoop(t *testing.T) {
 	shards := w.Size() * w.Devices()
 	for range 60 {
 		o := distributed.LoaderOptions{
-			BatchSize: shards * (1 + rng.IntN(3)), Limit: rng.IntN(4), Shuffle: rng.IntN(2) == 0, Seed: rng.Uint64N(5), Epochs: rng.IntN(3),
+			BatchSize: shards * (1 + rng.IntN(3)), Limit: rng.IntN(4), Shuffle: rng.IntN(2) == 0, FillLast: rng.IntN(2) == 0, Seed: rng.Uint64N(5), Epochs: rng.IntN(3),
 			Loading: distributed.Loading{Workers: rng.IntN(5) - 1, Prefetch: rng.IntN(5)},
 		}
 		ds := numbers{o.BatchSize + rng.IntN(6*shards), new(atomic.Int32)}
-		s, err := sampler.New(sampler.Config{Len: ds.n, BatchSize: o.BatchSize, Shards: w.Size(), Shuffle: o.Shuffle, Seed: o.Seed})
+		s, err := sampler.New(sampler.Config{Len: ds.n, BatchSize: o.BatchSize, Shards: w.Size(), Shuffle: o.Shuffle, FillLast: o.FillLast, Seed: o.Seed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,14 +31,14 @@ func (w *World) onDevice(b train.Batch) (train.Batch, error) {
 	return b, nil
 }
 
-// sharded divides a batch among the devices.
-func (w *World) sharded(b train.Batch) (train.DistributedBatch, error) {
-	return w.spread(b, w.mesh.sharded)
+// sharded divides a batch among the rows of a mesh.
+func (w *World) sharded(m *mesh) placement[train.DistributedBatch] {
+	return func(b train.Batch) (train.DistributedBatch, error) { return w.spread(b, m.sharded) }
 }
 
 // replicated gives each device the whole batch.
-func (w *World) replicated(b train.Batch) (train.DistributedBatch, error) {
-	return w.spread(b, w.mesh.whole)
+func (w *World) replicated(m *mesh) placement[train.DistributedBatch] {
+	return func(b train.Batch) (train.DistributedBatch, error) { return w.spread(b, m.whole) }
 }
 
 func (w *World) spread(b train.Batch, spec *distributed.ShardingSpec) (train.DistributedBatch, error) {
@@ -70,11 +70,10 @@ func (w *World) spreadAll(from []*tensors.Tensor, spec *distributed.ShardingSpec
 
 // shards returns the part of a tensor for each device: equal parts of the first axis, or the whole.
 func (w *World) shards(t *tensors.Tensor, spec *distributed.ShardingSpec) (shards []*tensors.Tensor, err error) {
-	shape, parts := t.Shape().Clone(), 1
+	shape, parts := t.Shape().Clone(), spec.NumDevicesShardingAxis(0)
 	if !spec.IsReplicated() {
-		parts = w.devices
 		if shape.Rank() == 0 || shape.Dimensions[0]%parts != 0 {
-			return nil, fmt.Errorf("a tensor of shape %s can't be divided among %s: its first axis must be the examples", shape, plural.Of(parts, "device"))
+			return nil, fmt.Errorf("a tensor of shape %s can't be divided among %s: its first axis must be the examples", shape, plural.Of(w.devices, "device"))
 		}
 		shape.Dimensions[0] /= parts
 	}
@@ -82,7 +81,7 @@ func (w *World) shards(t *tensors.Tensor, spec *distributed.ShardingSpec) (shard
 		values := reflect.ValueOf(flat)
 		size := values.Len() / parts
 		for device := range w.devices {
-			part := device % parts
+			part := device * parts / w.devices
 			var buffer compute.Buffer
 			if buffer, err = w.backend.BufferFromFlatData(compute.DeviceNum(device), values.Slice(part*size, (part+1)*size).Interface(), shape); err != nil {
 				return

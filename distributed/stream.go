@@ -28,11 +28,17 @@ type StreamPosition struct {
 // streamLoader returns the loader of a stream. Each lane has the same part of every batch, and each
 // rank has lanes of its own, one after the other.
 func (w *World) streamLoader(s *data.Streamed, o LoaderOptions) (Loader, error) {
-	if err := w.fitLanes(s.Config.Lanes); err != nil {
-		return nil, err
+	if o.ModelParallel <= 1 {
+		if err := w.fitLanes(s.Config.Lanes); err != nil {
+			return nil, err
+		}
 	}
-	lanes, err := lanesOf(s, o.BatchSize, w.Size()*w.devices)
-	err = w.explainBusy(err, o.BatchSize, s.Config.Lanes)
+	m, err := w.meshFor(o.ModelParallel)
+	if err != nil {
+		return nil, fmt.Errorf("distributed: load the stream %s: %w", s.Name(), err)
+	}
+	lanes, err := lanesOf(s, o.BatchSize, w.rows(o.ModelParallel))
+	err = w.explainRows(err, o, s.Config.Lanes)
 	if s.Len() < o.BatchSize {
 		err = errors.Join(err, fmt.Errorf("an epoch of %s is less than one batch of %d", plural.Of(s.Len(), "example"), o.BatchSize))
 	}
@@ -47,7 +53,7 @@ func (w *World) streamLoader(s *data.Streamed, o LoaderOptions) (Loader, error) 
 	if w.devices == 1 {
 		return hostLoader{&streamed[train.Batch]{world: w, data: s, options: o, config: config, place: w.onDevice}}, nil
 	}
-	return deviceLoader{&streamed[train.DistributedBatch]{world: w, data: s, options: o, config: config, place: w.sharded}, w}, nil
+	return deviceLoader{&streamed[train.DistributedBatch]{world: w, data: s, options: o, config: config, place: w.sharded(m)}, w}, nil
 }
 
 // lanesOf returns the number of lanes. By default, it depends on the number of shards only if they

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
 
 	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/pjrt"
@@ -33,7 +34,8 @@ type World struct {
 	flexible    bool                 // Fewer devices will do: see FitDevices.
 	busy        atomic.Bool          // The devices are in use, so their number stays.
 	openedWith  string               // What decides whether another world can use the same backend.
-	mesh        *mesh                // Nil if there is one device.
+	mesh        *mesh                // With whole weights on each device; nil if there is one device.
+	batchShapes []shapes.Shape       // Of the step that runs now, on several devices: see shapesOf.
 	gpu         string               // Describes this rank's GPUs; empty if it has none.
 	processes   *pjrt.Processes      // Nil unless XLA itself connects the ranks.
 	run         rundir.Dir           // Zero outside a run.

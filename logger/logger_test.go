@@ -237,6 +237,7 @@ func TestMulti(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	const short = 50 * time.Millisecond
+	var late sync.Once
 	tests := []struct {
 		name    string
 		scalars func() error
@@ -248,7 +249,9 @@ func TestMulti(t *testing.T) {
 		{name: "it fails", scalars: func() error { return errors.New("disk full") }, want: []string{"disk full", "100 records lost"}, report: "disk full"},
 		{name: "it panics", scalars: func() error { panic("oh") }, want: []string{"panic: oh"}, report: "panic: oh"},
 		{name: "it hangs", scalars: func() error { <-release; return nil }, options: MultiOptions{Timeout: short, CloseTimeout: 4 * short},
-			want: []string{"not closed within 200ms"}, report: "it hangs"},
+			want: []string{"not closed within 200ms, 99 records lost"}, report: "has taken more than 50ms"},
+		{name: "it hangs for a while", scalars: func() error { late.Do(func() { time.Sleep(2 * short) }); return nil }, options: MultiOptions{Timeout: short},
+			report: "has taken more than 50ms"},
 		{name: "its queue is full", scalars: func() error { <-release; return nil }, options: MultiOptions{Queue: 8, CloseTimeout: short},
 			want: []string{"8 records wait"}, report: "too slow"},
 	}

@@ -21,6 +21,7 @@ type worker struct {
 	mu    sync.Mutex
 	first error // the first failure
 	lost  int   // records that failed or found the queue full
+	slow  bool  // a record has taken too long, which was reported
 }
 
 func startWorker(l Logger, o MultiOptions, report io.Writer) *worker {
@@ -47,7 +48,7 @@ func (w *worker) run() {
 // call calls the logger. It turns a panic into an error, and reports a call that takes too long
 // while it is still running.
 func (w *worker) call(record func(Logger) error) (err error) {
-	watch := time.AfterFunc(w.timeout, func() { w.failed(fmt.Errorf("it hangs: a record took more than %s", w.timeout), 0) })
+	watch := time.AfterFunc(w.timeout, w.hangs)
 	defer watch.Stop()
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -78,6 +79,18 @@ func (w *worker) failed(err error, lost int) {
 	w.mu.Unlock()
 	if isFirst {
 		_, _ = fmt.Fprintf(w.report, "logger %T fails; the training continues without it: %v\n", w.logger, err) // There is nowhere else to report an error.
+	}
+}
+
+// hangs reports that a record takes too long. It is not a failure: the logger may go on, and
+// records wait for it.
+func (w *worker) hangs() {
+	w.mu.Lock()
+	first := !w.slow && w.first == nil
+	w.slow = true
+	w.mu.Unlock()
+	if first {
+		_, _ = fmt.Fprintf(w.report, "logger %T: a record has taken more than %s, and others wait; the training continues\n", w.logger, w.timeout) // As in failed.
 	}
 }
 

@@ -46,7 +46,8 @@ func TestGAN(t *testing.T) {
 }
 
 // judged matches what the notebook's reader prints about the drawn digits.
-var judged = regexp.MustCompile(`of 1000 drawn digits, its mean confidence is (\d\.\d+), and it is more than 90 % sure of \d+; zeros to nines: \[(.*)\]`)
+var judged = regexp.MustCompile(`of 1000 drawn digits, its mean confidence is (\d\.\d+), and it is more than 90 % sure of \d+
+(\d+) are the digit that was asked for; zeros to nines: \[(.*)\]`)
 
 // checkJudge checks that rank 0 alone printed what the reader has read, that its confidence can be
 // a mean of highest probabilities, and that it has read each image once.
@@ -60,7 +61,7 @@ func checkJudge(t *testing.T, out string) {
 		t.Errorf("a mean confidence of %s, want more than 0.1 and at most 1", all[0][1])
 	}
 	sum := 0
-	for _, text := range strings.Fields(all[0][2]) {
+	for _, text := range strings.Fields(all[0][3]) {
 		count, err := strconv.Atoi(text)
 		if err != nil {
 			t.Fatal(err)
@@ -68,23 +69,23 @@ func checkJudge(t *testing.T, out string) {
 		sum += count
 	}
 	if sum != 1000 {
-		t.Errorf("the reader has read %d images, want 1000: %s", sum, all[0][2])
+		t.Errorf("the reader has read %d images, want 1000: %s", sum, all[0][3])
 	}
 }
 
-// checkSamples checks a picture of 8 by 8 samples: no two rows of samples may be equal, as they
+// checkSamples checks a picture of 10 by 10 samples: no two rows of samples may be equal, as they
 // would be if the generator ignored its noise.
 func checkSamples(t *testing.T, path string) {
 	t.Helper()
 	grid := readPNG(t, path)
-	if got := grid.Bounds().Size(); got.X != 8*29-1 || got.Y != 8*29-1 {
-		t.Fatalf("%s: %v pixels, want 8 x 8 images of 28 x 28 and lines between them", path, got)
+	if got := grid.Bounds().Size(); got.X != 10*29-1 || got.Y != 10*29-1 {
+		t.Fatalf("%s: %v pixels, want 10 x 10 images of 28 x 28 and lines between them", path, got)
 	}
 	seen := map[string]int{}
-	for row := range 8 {
+	for row := range 10 {
 		var text strings.Builder
 		for y := range 28 {
-			for x := range 231 {
+			for x := range 289 {
 				r, _, _, _ := grid.At(x, row*29+y).RGBA()
 				fmt.Fprint(&text, r>>8, " ")
 			}

@@ -96,6 +96,12 @@ type Config struct {
 	// rounding. It needs an optimizer that computes each element by itself: GoMLX's Adam, AdamW,
 	// Adamax, RMSProp and SGD, or SGD. With one rank, it makes no difference.
 	Strategy string `yaml:"strategy" help:"required strategy: auto, single, spmd, ddp, or zero1, which is ddp with the optimizer's state divided among the ranks (default: auto)"`
+	// ModelParallel is the number of devices among which each large weight is divided, with its
+	// gradient and the optimizer's state, so that a model can be trained that doesn't fit one
+	// device. It must divide the number of devices of the process; each group of so many devices
+	// has its own part of a batch. Divide chooses the axes. Default: 1; each device has whole
+	// weights. With several ranks, New fails: a rank drives one device.
+	ModelParallel int `yaml:"model_parallel" help:"devices of one process among which each large weight is divided (default: 1)"`
 	// Seed determines the initial weights, the order of the examples and the model's random
 	// numbers. All ranks must have the same seed.
 	Seed uint64 `yaml:"seed" help:"seed of the initial weights, the order of the examples and the model's random numbers"`
@@ -184,7 +190,7 @@ type CheckpointConfig struct {
 // defaults maps the names of fields to the values they get if they are zero.
 var defaults = map[string]any{
 	"batch_size": 64, "eval_batch_size": 1000, "accumulate_grad_batches": 1, "loader.prefetch": 2, "log_every": 50, "early_stopping.patience": 3, "checkpoint.keep": 2,
-	"precision": "32-true", "strategy": "auto", "gradient_compression": noCompression, "checkpoint.resume": "auto", "checkpoint.monitor": "val/loss", "schedule.kind": "constant",
+	"model_parallel": 1, "precision": "32-true", "strategy": "auto", "gradient_compression": noCompression, "checkpoint.resume": "auto", "checkpoint.monitor": "val/loss", "schedule.kind": "constant",
 }
 
 // setDefaults gives zero fields their defaults, except those that a source has set to zero. In the
@@ -243,7 +249,7 @@ func (c *Config) check() error {
 	}
 	for name, value := range map[string]int{
 		"batch_size": c.BatchSize, "eval_batch_size": c.EvalBatchSize, "accumulate_grad_batches": c.AccumulateGradBatches,
-		"checkpoint.keep": c.Checkpoint.Keep, "loader.prefetch": c.Loader.Prefetch,
+		"model_parallel": c.ModelParallel, "checkpoint.keep": c.Checkpoint.Keep, "loader.prefetch": c.Loader.Prefetch,
 	} {
 		if value < 1 {
 			return fmt.Errorf("%s: %d: it must be at least 1", name, value)

@@ -47,6 +47,7 @@ func TestRandomEquivalence(t *testing.T) {
 type equivalent struct {
 	Seed     uint64
 	Strategy string
+	Parallel int    // Devices that have parts of the weights.
 	Folder   string // Of checkpoints.
 	Stop     int64  // The update after which a person stops it; 0 for none.
 }
@@ -54,7 +55,7 @@ type equivalent struct {
 // others are the worlds whose results must be those of one device.
 var others = []worldKind{
 	{ranktest.OpenMPI, 2, 1}, {ranktest.OpenMPI, 3, 1}, {ranktest.OpenMPI, 4, 1}, {ranktest.MPICH, 2, 1}, {ranktest.MPICH, 3, 1},
-	{ranktest.Torchrun, 1, 2}, {ranktest.Torchrun, 1, 4}, overTCP(1), overTCP(2), overTCP(3), overTCP(4),
+	{ranktest.Torchrun, 1, 2}, {ranktest.Torchrun, 1, 4}, {ranktest.Torchrun, 1, 4}, overTCP(1), overTCP(2), overTCP(3), overTCP(4),
 }
 
 // drawStrategy draws a strategy for a world.
@@ -66,6 +67,28 @@ func drawStrategy(rng *rand.Rand, in worldKind) string {
 		return "zero1"
 	}
 	return []string{"ddp", "zero1", "zero1"}[rng.IntN(3)]
+}
+
+// drawParallel draws the number of devices that have parts of the weights.
+func drawParallel(rng *rand.Rand, in worldKind) int {
+	return []int{1, min(2, in.devices), in.devices, in.devices}[rng.IntN(4)]
+}
+
+// divides chooses axes that any number of devices up to 4 divides evenly.
+func (c combination) divides(rng *rand.Rand) (all []trainer.Option) {
+	choices := []trainer.Option{
+		trainer.Divide("/a/hidden/dense/weights", 0), trainer.Divide("/a/logits", 1), trainer.Divide("/a/logits/dense/biases", 0),
+		trainer.Divide("/a", trainer.Whole),
+	}
+	if c.two {
+		choices = append(choices, trainer.Divide("/b/logits/dense/weights", 1), trainer.Divide("/b/hidden/dense/weights", 0))
+	}
+	for _, choice := range choices {
+		if rng.IntN(4) > 0 {
+			all = append(all, choice)
+		}
+	}
+	return all
 }
 
 // compareStrategies trains a combination on one device and in other worlds.
@@ -80,8 +103,8 @@ func compareStrategies(t *testing.T, w *worlds[equivalent], seed uint64) {
 	told := fmt.Sprintf("seed %d, %s", seed, c)
 	for _, stop := range c.stops {
 		in := others[rng.IntN(len(others))]
-		o := equivalent{Seed: seed, Strategy: drawStrategy(rng, in), Folder: filepath.Join(folder, "several"), Stop: stop}
-		told += fmt.Sprintf("; %s, %s, stop at %d", in, o.Strategy, stop)
+		o := equivalent{Seed: seed, Strategy: drawStrategy(rng, in), Parallel: drawParallel(rng, in), Folder: filepath.Join(folder, "several"), Stop: stop}
+		told += fmt.Sprintf("; %s, %s, model_parallel %d, stop at %d", in, o.Strategy, o.Parallel, stop)
 		got = got.followedBy(t, told, w.do(t, in, o))
 	}
 	t.Log(told)
@@ -193,8 +216,9 @@ func (o equivalent) carryOut(t *testing.T) outcome {
 	record := &ledger{logged: map[string]float64{}}
 	log := logger.NewMulti(logger.MultiOptions{}, record)
 	config := c.config
-	config.Strategy, config.Checkpoint.Dir = o.Strategy, o.Folder
+	config.Strategy, config.ModelParallel, config.Checkpoint.Dir = o.Strategy, o.Parallel, o.Folder
 	options := append(c.options(), trainer.WithLogger(log))
+	options = append(options, c.divides(rand.New(rand.NewPCG(o.Seed, 5)))...)
 	if o.Stop > 0 {
 		options = append(options, stopAt(o.Stop, cancel))
 	}

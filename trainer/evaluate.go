@@ -43,7 +43,7 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 	if limit := t.config.LimitValBatches; limit > 0 && strings.HasPrefix(stage, valStage) && ds.Len() > 0 {
 		ds = data.First(ds, product(limit, t.config.EvalBatchSize, t.world.Size()))
 	}
-	all, err := t.world.EvaluateWith(ctx, t.gomlx, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader)})
+	all, err := t.world.EvaluateWith(ctx, t.gomlx, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel})
 	if err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, t.explainBuild(err))
 	}

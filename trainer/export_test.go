@@ -1,6 +1,9 @@
 package trainer
 
-import "time"
+import (
+	"testing"
+	"time"
+)
 
 // NewProcess resets what this package knows about earlier training runs of the process: the test
 // continues like a program that is started again.
@@ -28,3 +31,10 @@ func PlateauFactors(c ScheduleConfig, values []float64) (factors []float64) {
 
 // WeightOf finds the weight of a variable of an optimizer.
 var WeightOf = weightOf[bool]
+
+// DivideSmall makes a test divide weights of any size by default.
+func DivideSmall(t *testing.T) {
+	least := leastDivided
+	leastDivided = 1
+	t.Cleanup(func() { leastDivided = least })
+}

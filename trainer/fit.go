@@ -113,7 +113,7 @@ func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 	}
 	return t.world.Loader(training, distributed.LoaderOptions{
 		BatchSize: c.BatchSize, Limit: limit, Shuffle: !c.inOrder(), FillLast: !*c.DropLast, Seed: c.Seed,
-		Loading: distributed.Loading(c.Loader), Epochs: cmp.Or(c.MaxEpochs, math.MaxInt),
+		Loading: distributed.Loading(c.Loader), Epochs: cmp.Or(c.MaxEpochs, math.MaxInt), ModelParallel: c.ModelParallel,
 		Observe: func(phase string, began time.Time) { t.trace().add(loadingTrack, phase, began, time.Now(), 0) },
 	})
 }
@@ -332,6 +332,13 @@ func (r *run) kindOf(batch int) programKind {
 // takeLosses reads a batch's losses and frees its metrics: the loss, GoMLX's moving average of it,
 // the losses of the objectives, and the gradients if they are logged.
 func (r *run) takeLosses(metrics []*tensors.Tensor) error {
+	if r.stepper.division.Divides() { // That of divisionMetric, which is 0.
+		last := len(metrics) - 1
+		if err := metrics[last].FinalizeAll(); err != nil {
+			return err
+		}
+		metrics = metrics[:last]
+	}
 	if r.stepper.withHistograms {
 		last := len(metrics) - 1
 		r.gradients, metrics = metrics[last], metrics[:last]

@@ -46,7 +46,7 @@ func (t *Trainer) checkScopes() error {
 			return fmt.Errorf("ScaleRate %q: the factor must be more than 0 and finite, got %g: use Freeze for variables that must not change", s.scope, s.factor)
 		}
 	}
-	return nil
+	return t.checkDivide()
 }
 
 func checkScope(scope string) error {

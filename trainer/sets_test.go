@@ -14,14 +14,15 @@ import (
 	"github.com/gomlx/gomlx/core/tensors/numpy"
 
 	"gonbatch/data"
+	"gonbatch/data/packed"
 	"gonbatch/data/table"
 	"gonbatch/data/tarset"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
 
-// TestSetsInFiles: a training on tar files or on CSV files has the weights of one on the same
-// examples in memory, bit for bit, even if it is killed and resumes.
+// TestSetsInFiles: a training on tar files, CSV files or packed files has the weights of one on the
+// same examples in memory, bit for bit, even if it is killed and resumes.
 func TestSetsInFiles(t *testing.T) { everywhere(t, testSetsInFiles) }
 
 func testSetsInFiles(t *testing.T) {
@@ -31,7 +32,7 @@ func testSetsInFiles(t *testing.T) {
 	if err := want.Fit(t.Context(), ranktest.Blobs(n), nil); err != nil {
 		t.Fatal(err)
 	}
-	for i, open := range []func(*testing.T, int) (data.Dataset, error){blobShards, blobTable} {
+	for i, open := range []func(*testing.T, int) (data.Dataset, error){blobShards, blobTable, blobPacked} {
 		c.Checkpoint = trainer.CheckpointConfig{EverySteps: 2, Dir: t.TempDir()}
 		for _, kill := range []int64{5, 7, 0} {
 			ds, err := open(t, n)
@@ -100,6 +101,18 @@ func blobTable(t *testing.T, n int) (data.Dataset, error) {
 		}
 	}
 	return table.CSV(filepath.Join(dir, "blobs-*.csv"), table.Config{Class: "class", Dir: filepath.Join(dir, "kept")})
+}
+
+// blobPacked writes blobs into two packed files.
+func blobPacked(t *testing.T, n int) (data.Dataset, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for part := range 2 {
+		if err := packed.Write(filepath.Join(dir, fmt.Sprint("blobs-", part)), data.Range(ranktest.Blobs(n), part*n/2, (part+1)*n/2), packed.Config{}); err != nil {
+			return nil, err
+		}
+	}
+	return packed.Open(filepath.Join(dir, "blobs-{0,1}"))
 }
 
 // blob returns the pixels and the class of a blob.

@@ -33,8 +33,10 @@ type stepper struct {
 	frozen      []string // Scopes.
 	scales      []scale
 	changes     []GradientFn
-	parts       *parts     // Nil unless the ranks share the update.
-	lossScale   *lossScale // Nil unless the precision needs it.
+	parts       *parts                // Nil unless the ranks share the update.
+	division    *distributed.Division // Nil if there is one device.
+	axes        []axisChoice          // Chosen for divided variables.
+	lossScale   *lossScale            // Nil unless the precision needs it.
 	printf      func(format string, args ...any)
 	afterShare  func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild  func() error // Called once the graph of an update is built, before it runs.
@@ -124,15 +126,18 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 	}
 	defer s.freeze(g)()
 	s.checkScales()
+	s.checkDivided()
 	gradients := s.gradients(g, scopes, losses)
 	s.shown.node = nil
 	if s.kind == accumulates { // This batch updates nothing.
 		withoutPerStepUpdates(s.store, g, "/")
 		s.lossScale.show(g)
+		s.division.Tried()
 		return
 	}
 	s.apply(g, scopes, losses, s.averaged(g, scopes, gradients))
 	s.lossScale.show(g)
+	s.division.Tried()
 	if err := s.afterBuild(); err != nil {
 		panic(err)
 	}

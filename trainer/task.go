@@ -210,6 +210,9 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 		}
 		if s.store.IsTraining(total.Graph()) { // All ranks build the same programs for training, but not for evaluation.
 			s.share()
+		} else {
+			s.division.Tried()
+			s.division.CheckUnchanged(total.Graph())
 		}
 		return total
 	}
@@ -229,6 +232,9 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 	}
 	if s.withHistograms {
 		trainMetrics = append(trainMetrics, gradientMetric{metric.NewBaseMetric("gradients", "gradients", "gradients", nil, nil), &s.shown})
+	}
+	if s.division.Divides() {
+		trainMetrics = append(trainMetrics, divisionMetric{metric.NewBaseMetric("division", "division", "division", nil, nil), s.division})
 	}
 	return train.NewTrainer(s.world.Backend(), s.store, modelFn, lossFn, s, trainMetrics, append(evalMetrics, t.metrics...))
 }

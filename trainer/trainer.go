@@ -33,6 +33,7 @@ type Trainer struct {
 	callbacks []Callback
 	further   []validationSet
 	frozen    []string
+	axes      []axisChoice
 	scales    []scale
 	changes   []GradientFn
 	logger    logger.Logger // Nil on all ranks but 0, and if nothing is logged.
@@ -102,7 +103,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	if err := task.check(); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
-	if err := errors.Join(world.FitDevices(config.BatchSize), checkWorld(config, world, env), checkElementwise(config, task.objectives), world.CheckMetrics(task.metrics)); err != nil {
+	if err := errors.Join(fitDevices(config, world), checkWorld(config, world, env), checkElementwise(config, task.objectives), world.CheckMetrics(task.metrics)); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	isNamed := config.Name != ""
@@ -146,7 +147,12 @@ func (t *Trainer) open() error {
 		return fmt.Errorf("trainer: seed %d: %w", t.config.Seed, err)
 	}
 	optimizer.GetGlobalStepVar(t.store)
+	division, err := t.world.Divide(t.store, t.config.ModelParallel, t.axisOf)
+	if err != nil {
+		return fmt.Errorf("trainer: model_parallel: %w", err)
+	}
 	t.stepper = &stepper{
+		division: division, axes: t.axes,
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
 		clipNorm: t.config.GradientClipNorm, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
 		compression: t.config.GradientCompression, localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, changes: t.changes,
@@ -154,10 +160,12 @@ func (t *Trainer) open() error {
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}
 	t.gomlx = t.task.gomlx(t.stepper)
-	t.gomlx.OnExecCreation(func(exec *model.Exec, _ train.GraphType) { exec.SetMaxCache(anyShapes) })
+	t.gomlx.OnExecCreation(func(exec *model.Exec, _ train.GraphType) {
+		exec.SetMaxCache(anyShapes)
+		division.Prepare(exec)
+	})
 	t.display = newDisplay(t.out, t.world.IsMain(), t.env.InRun())
 	t.listener = listen(t.world, t.env.RequeueCode)
-	var err error
 	if t.profiler, err = newProfiler(t.config.Profile); err != nil {
 		return err
 	}
@@ -278,6 +286,9 @@ func checkWorld(c Config, w *distributed.World, env environment) error {
 		is = "ddp"
 	case w.Devices() > 1:
 		is = "spmd"
+	}
+	if err := checkModelParallel(c, w); err != nil {
+		return err
 	}
 	fits := c.Strategy == "auto" || c.Strategy == is || c.Strategy == zero1 && is != "spmd"
 	if !fits {

@@ -3,11 +3,16 @@
 // sums a float32 variable of that many bytes CHAIN times over all ranks. Rank 0 prints one JSON
 // line with the median time of an all-reduce of each turn:
 //
-//	{"version": "Open MPI v4.1.4", "micros": [2.1, 250.4]}
+//	{"micros": [2.1, 250.4], "raw_micros": [0.4, 240.2]}
+//
+// Over Open MPI, each run takes turns with as many calls of MPI_Allreduce in the same processes:
+// raw_micros has their median times. Where the cores of a machine, or of a virtual one, are not
+// equally far from one another, other processes may be several times as fast.
 //
 // The variable is updated in place, as in a training step, so that no other copy is in the time.
-// mpirun or torchrun's variables start it, with each rank bound to its core. The peers in
-// bench/peers take the same turns.
+// The chain is long, so that little of the time is that of calling the program. mpirun or
+// torchrun's variables start it, with each rank bound to its core. The peers in bench/peers take
+// the same turns.
 package main
 
 import (
@@ -41,22 +46,26 @@ func run(args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()
-	var micros []float64
+	var all result
 	for _, arg := range args {
 		t, err := parseTurn(arg)
 		if err != nil {
 			return err
 		}
-		median, err := t.take(world)
-		if err != nil {
+		if err := t.take(world, &all); err != nil {
 			return fmt.Errorf("turn %s: %w", arg, err)
 		}
-		micros = append(micros, median)
 	}
 	if !world.IsMain() {
 		return nil
 	}
-	return json.NewEncoder(os.Stdout).Encode(map[string]any{"version": "", "micros": micros})
+	return json.NewEncoder(os.Stdout).Encode(all)
+}
+
+// result has the median times of the turns.
+type result struct {
+	Micros []float64 `json:"micros"`
+	Raw    []float64 `json:"raw_micros,omitempty"` // Only over Open MPI.
 }
 
 // turn is one measurement.
@@ -77,33 +86,63 @@ func parseTurn(text string) (turn, error) {
 	return turn{numbers[0], numbers[1], numbers[2]}, nil
 }
 
-// take returns the median time of an all-reduce, in microseconds.
-func (t turn) take(world *distributed.World) (float64, error) {
+// take takes the turn, and adds the median times of an all-reduce.
+func (t turn) take(world *distributed.World, all *result) error {
+	if err := t.check(world); err != nil {
+		return err
+	}
+	run, err := t.start(world)
+	if err != nil {
+		return err
+	}
+	defer run.exec.Finalize()
+	if err := call(run.exec); err != nil { // With the compilation.
+		return err
+	}
+	peer := newRaw(t.bytes)
+	defer peer.free()
+	var ours, raws []float64
+	for range t.blocks {
+		start := time.Now()
+		if err := call(run.exec); err != nil {
+			return err
+		}
+		ours = append(ours, float64(time.Since(start).Nanoseconds())/1000)
+		if peer == nil {
+			continue
+		}
+		micros, err := peer.sum(t.chain)
+		if err != nil {
+			return err
+		}
+		raws = append(raws, micros)
+	}
+	all.Micros = append(all.Micros, median(ours)/float64(t.chain))
+	if peer != nil {
+		all.Raw = append(all.Raw, median(raws)/float64(t.chain))
+	}
+	return nil
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// running is a program and its variables.
+type running struct {
+	store *model.Store
+	exec  *model.Exec
+}
+
+// start builds the program of a turn.
+func (t turn) start(world *distributed.World) (running, error) {
 	store, err := t.variables(world.Rank())
 	if err != nil {
-		return 0, err
+		return running{}, err
 	}
 	exec, err := t.program(world, store)
-	if err != nil {
-		return 0, err
-	}
-	defer exec.Finalize()
-	if err := call(exec); err != nil { // With the compilation.
-		return 0, err
-	}
-	if err := t.check(world, store); err != nil {
-		return 0, err
-	}
-	times := make([]time.Duration, t.blocks)
-	for i := range times {
-		start := time.Now()
-		if err := call(exec); err != nil {
-			return 0, err
-		}
-		times[i] = time.Since(start)
-	}
-	slices.Sort(times)
-	return float64(times[len(times)/2].Nanoseconds()) / 1000 / float64(t.chain), nil
+	return running{store, exec}, err
 }
 
 // The variables of the programs. The second one changes only so that the program is like a training
@@ -147,17 +186,21 @@ func call(exec *model.Exec) error {
 	return result.FinalizeAll()
 }
 
-// check checks the sums of the first block.
-func (t turn) check(world *distributed.World, store *model.Store) error {
-	value, err := store.GetVariable("/" + valuesName).Value()
+// check checks the sums of one all-reduce of this size.
+func (t turn) check(world *distributed.World) error {
+	once, err := turn{t.bytes, 1, 1}.start(world)
 	if err != nil {
 		return err
 	}
-	want := float32(world.Size() * (world.Size() + 1) / 2)
-	for range t.chain - 1 {
-		want *= float32(world.Size()) // All ranks have the same value now.
+	defer once.exec.Finalize()
+	if err := call(once.exec); err != nil {
+		return err
 	}
-	wrong := 0
+	value, err := once.store.GetVariable("/" + valuesName).Value()
+	if err != nil {
+		return err
+	}
+	wrong, want := 0, float32(world.Size()*(world.Size()+1)/2)
 	err = tensors.ConstFlatData(value, func(sums []float32) {
 		for _, got := range sums {
 			if got != want {

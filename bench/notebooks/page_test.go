@@ -53,15 +53,24 @@ func TestPage(t *testing.T) {
 }
 
 func TestDigitsAreRead(t *testing.T) {
-	for line, want := range map[string]bool{
-		"of 1000 drawn digits, its mean confidence is 0.953, and it is more than 90 % sure of 860; zeros to nines: [90 120 100 80 110 100 100 100 90 110]": true,
-		"of 1000 drawn digits, its mean confidence is 0.853, and it is more than 90 % sure of 660; zeros to nines: [90 120 100 80 110 100 100 100 90 110]": false,
-		"of 1000 drawn digits, its mean confidence is 0.953, and it is more than 90 % sure of 860; zeros to nines: [90 120 0 180 110 100 100 100 90 110]":  false,
-		"of 1000 drawn digits, its mean confidence is 1.000, and it is more than 90 % sure of 860; zeros to nines: [0 1000 0 0 0 0 0 0 0 0]":               false,
-		"nothing": false,
+	const sure, unsure = "of 1000 drawn digits, its mean confidence is 0.953, and it is more than 90 % sure of 860", "of 1000 drawn digits, its mean confidence is 0.853, and it is more than 90 % sure of 660"
+	asked := func(n int) string {
+		return fmt.Sprintf("%d are the digit that was asked for; zeros to nines: [90 120 100 80 110 100 100 100 90 110]", n)
+	}
+	for _, test := range []struct {
+		output []string
+		want   bool
+	}{
+		{[]string{sure, asked(961)}, true},
+		{[]string{"of 1000 drawn digits, its mean confidence is 1.000, and it is more than 90 % sure of 1000", asked(1000)}, true},
+		{[]string{unsure, asked(961)}, false},
+		{[]string{sure, asked(899)}, false},
+		{[]string{sure, asked(99)}, false},
+		{[]string{sure}, false},
+		{nil, false},
 	} {
-		if got := digitsAreRead(result{Output: []string{line}}); got != want {
-			t.Errorf("%q: %v", line, got)
+		if got := digitsAreRead(result{Output: test.output}); got != test.want {
+			t.Errorf("%q: %v", test.output, got)
 		}
 	}
 }

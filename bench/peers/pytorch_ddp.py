@@ -31,7 +31,7 @@ def main():
     args = parser.parse_args()
     world, rank = int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = args.best  # As XLA does.
     network, make_optimizer, make_inputs = NETWORKS[args.model]

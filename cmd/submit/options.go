@@ -51,7 +51,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	names := schedulerNames()
 	fs.BoolVar(&o.Local, "local", false, "run on this machine instead of a cluster; short for --scheduler=local")
 	fs.StringVar(&o.SchedulerName, "scheduler", names[0], "what runs the job: "+strings.Join(names, ", "))
-	fs.IntVar(&o.Tasks, "tasks", 1, "ranks of a --local run; mpirun starts more than one")
+	fs.IntVar(&o.Tasks, "tasks", 1, "ranks of a --local run; mpirun starts more than one, or submit itself where there is none")
 	addJobFlags(fs, &o.Job)
 	fs.StringArrayVar(&o.Env, "env", nil, "set environment variable NAME=VALUE for the programs; repeatable")
 	addRunRootTo(fs, &o.RunRoot)

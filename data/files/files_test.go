@@ -80,7 +80,7 @@ func TestFind(t *testing.T) {
 
 func TestName(t *testing.T) {
 	for pattern, want := range map[string]string{
-		"a/train-{0000..0099}.tar": "train", "a/train.tar": "train", "photos/*.csv": "photos", "photos/{train,val}-*.tar": "photos",
+		"a/train-{0000..0099}.tar": "train", "a/train.tar": "train", "a/train-{0..3}": "train", "photos/*.csv": "photos", "photos/{train,val}-*.tar": "photos",
 		"x/part-?_[ab].csv": "part", "x/2024.data.csv": "2024.data", "/*.csv": "/",
 	} {
 		if got := files.Name(pattern); got != want {

@@ -60,9 +60,8 @@ var patterns = regexp.MustCompile(`\{[^}]*\}|\[[^\]]*\]|[*?]`)
 // Name returns a name for the files that a pattern names: what their names have in common, such as
 // "train" for train-{0000..0099}.tar, or that of their folder.
 func Name(pattern string) string {
-	base := filepath.Base(pattern)
-	base = patterns.ReplaceAllString(strings.TrimSuffix(base, filepath.Ext(base)), "")
-	if base = strings.Trim(base, "-_. "); base != "" {
+	base := patterns.ReplaceAllString(filepath.Base(pattern), "")
+	if base = strings.Trim(strings.TrimSuffix(base, filepath.Ext(base)), "-_. "); base != "" {
 		return base
 	}
 	if folder, err := filepath.Abs(filepath.Dir(pattern)); err == nil {

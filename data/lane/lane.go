@@ -48,8 +48,9 @@ type Lane struct {
 	empty  int  // Passes without one.
 }
 
-// mostEmpty is the number of passes without any example after which a lane gives up.
-const mostEmpty = 10
+// mostEmpty is the number of passes without any example after which a lane gives up. With a few
+// parts, most of them empty, a lane may by chance have none of the others in several passes.
+const mostEmpty = 100
 
 // New returns a lane that goes on at a position.
 func New(s data.Stream, c Config, at Position) *Lane {

@@ -165,7 +165,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	l = lane.New(stream{0, 0, 0}, lane.Config{Lanes: 2, Block: 3}, lane.Position{Lane: 1})
-	if err := take(); err == nil || !strings.Contains(err.Error(), "10 passes over the stream have no examples for lane 1 of 2") {
+	if err := take(); err == nil || !strings.Contains(err.Error(), "100 passes over the stream have no examples for lane 1 of 2") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,5 +1,6 @@
 // malloc and the functions that belong to it, for the whole program. Large blocks are those of the
-// pool. Small ones are still the C library's, or those of a malloc that the user has preloaded.
+// pool. Small ones are still the C library's, in huge pages (heap.c), or those of a malloc that the
+// user has preloaded.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -13,6 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "heap.h"
 #include "pool.h"
 
 // Blocks of at least this size are large.
@@ -78,6 +80,7 @@ __attribute__((constructor)) static void begin(void) {
   // Large blocks that are not of the pool come from the kernel one by one, and go back to it.
   mallopt(M_MMAP_THRESHOLD, (int)large);
   mallopt(M_TRIM_THRESHOLD, -1);
+  gb_heap_begin();
   pooling = is_ours("free", (void *)free) && is_ours("realloc", (void *)realloc) &&
             is_ours("malloc_usable_size", (void *)malloc_usable_size);
 }
@@ -88,12 +91,22 @@ static void *take(size_t alignment, size_t size) {
   return pooling && size >= large && alignment <= GB_POOL_PAGE ? gb_pool_take(size) : NULL;
 }
 
+// Blocks of at least this size may need more heap. It may also grow for smaller ones, which are too
+// many to look each time.
+static const size_t medium = 64 << 10;
+
+// advised returns a new block of the next function's, in huge pages if it is in the heap.
+static void *advised(void *block, size_t size) {
+  if (pooling && size >= medium) gb_heap_advise();
+  return block;
+}
+
 // Where there is no memory, the idle memory of the pool goes back to the kernel, and the next
 // function is asked again.
 
 void *malloc(size_t size) {
   void *block = take(1, size);
-  if (block == NULL) block = next.malloc(size);
+  if (block == NULL) block = advised(next.malloc(size), size);
   return block == NULL && gb_pool_empty() ? next.malloc(size) : block;
 }
 
@@ -109,7 +122,7 @@ void free(void *block) {
 
 void *aligned_alloc(size_t alignment, size_t size) {
   void *block = take(alignment, size);
-  if (block == NULL) block = memalign(alignment, size);
+  if (block == NULL) block = advised(memalign(alignment, size), size);
   return block == NULL && gb_pool_empty() ? memalign(alignment, size) : block;
 }
 

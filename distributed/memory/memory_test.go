@@ -58,6 +58,15 @@ func TestTrim(t *testing.T) {
 	}
 }
 
+// TestHeapInHugePages: blocks that are too small for the pool are in huge pages too.
+func TestHeapInHugePages(t *testing.T) {
+	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
+		t.Log("the kernel has no huge pages:", err)
+		return
+	}
+	build(t).run(t, "heap", 1)
+}
+
 // TestBlocks: blocks are whole and apart from one another, whichever function they are of, in
 // threads and forked processes, and when the kernel refuses memory.
 func TestBlocks(t *testing.T) {

@@ -33,22 +33,24 @@ typedef struct plan {
   struct plan *next;
 } plan;
 
-static plan *plans;  // All that were prepared.
-
-// workspace is temporary memory for the call that has the lock.
-static struct {
-  char *data;
+// desk is what the thread that computes a part has for itself.
+typedef struct {
+  plan *plans;      // All that it has prepared.
+  char *workspace;  // Temporary memory.
   size_t size;
-} workspace;
+  float *sum;  // The gradient of the weights for its images, in the workspace.
+} desk;
+
+static desk desks[GB_DNN_MOST_PARTS];
 
 static size_t aligned(size_t size) { return (size + 63) & ~(size_t)63; }
 
-static int reserve(size_t size) {
-  if (size <= workspace.size) return 0;
-  free(workspace.data);
-  workspace.data = aligned_alloc(64, aligned(size));
-  workspace.size = workspace.data == NULL ? 0 : size;
-  return workspace.data == NULL;
+static int reserve(desk *d, size_t size) {
+  if (size <= d->size) return 0;
+  free(d->workspace);
+  d->workspace = aligned_alloc(64, aligned(size));
+  d->size = d->workspace == NULL ? 0 : size;
+  return d->workspace == NULL;
 }
 
 static int image_layout(void **layout, int64_t batch, int64_t height, int64_t width, int64_t channels) {
@@ -150,10 +152,9 @@ static void discard(plan *p) {
   free(p);
 }
 
-// plan_for returns the prepared convolution of a form for the calling thread, or NULL.
-static plan *plan_for(const form *f) {
-  int threads = gb_dnn_threads();
-  for (plan *p = plans; p != NULL; p = p->next)
+// plan_for returns the prepared convolution of a form for a number of threads, or NULL.
+static plan *plan_for(desk *d, const form *f, int threads) {
+  for (plan *p = d->plans; p != NULL; p = p->next)
     if (p->threads == threads && memcmp(&p->form, f, sizeof *f) == 0) return p;
   plan *p = calloc(1, sizeof *p);
   if (p == NULL) return NULL;
@@ -163,8 +164,8 @@ static plan *plan_for(const form *f) {
     discard(p);
     return NULL;
   }
-  p->next = plans;
-  plans = p;
+  p->next = d->plans;
+  d->plans = p;
   return p;
 }
 
@@ -189,25 +190,66 @@ static int run(plan *p) {
   return gb_dnn.stream_wait(gb_dnn.stream);
 }
 
-static int set_data(plan *p, void *image, void *weights, void *result) {
-  if (reserve(p->scratchpad_size + p->weights.own_size)) return 1;
-  if (p->weights.own != NULL && gb_dnn.memory_set_data(p->weights.own, workspace.data + p->scratchpad_size)) return 1;
-  return gb_dnn.memory_set_data(p->scratchpad, workspace.data) || gb_dnn.memory_set_data(p->image.memory, image) ||
+static size_t weights_size(const form *f) { return aligned(sizeof(float) * f->rows * f->columns * f->in * f->out); }
+
+static int set_data(desk *d, plan *p, void *image, void *weights, void *result) {
+  size_t used = p->scratchpad_size + p->weights.own_size;
+  if (reserve(d, used + (weights == NULL ? weights_size(&p->form) : 0))) return 1;
+  if (weights == NULL) weights = d->sum = (float *)(d->workspace + used);
+  if (p->weights.own != NULL && gb_dnn.memory_set_data(p->weights.own, d->workspace + p->scratchpad_size)) return 1;
+  return gb_dnn.memory_set_data(p->scratchpad, d->workspace) || gb_dnn.memory_set_data(p->image.memory, image) ||
          gb_dnn.memory_set_data(p->weights.memory, weights) || gb_dnn.memory_set_data(p->result.memory, result);
 }
 
+// kernel is a convolution that is to be computed, in parts of the batch.
+typedef struct {
+  const form *form;
+  float *a, *b, *out;
+  int parts, threads;  // oneDNN's threads for each part.
+} kernel;
+
+// cut returns a part of the form and of its images.
+static form cut(const kernel *k, int part, float **image, float **result) {
+  const form *f = k->form;
+  int64_t begin = gb_dnn_part(f->batch, k->parts, part);
+  form own = *f;
+  own.batch = gb_dnn_part(f->batch, k->parts, part + 1) - begin;
+  *image += begin * f->height * f->width * f->in;
+  *result += begin * f->out_height * f->out_width * f->out;
+  return own;
+}
+
 // compute finds the place of a, b and out in the convolution.
-static int compute(const form *f, void *a, void *b, void *out) {
-  plan *p = plan_for(f);
-  if (p == NULL) return 1;
-  if (out == NULL) return 0;
-  switch (f->op) {
-    case FORWARD:
-      return set_data(p, a, b, out) || run(p);
-    case BACKWARD_DATA:
-      return set_data(p, out, b, a) || run(p);
+static int compute(const void *of, int part) {
+  const kernel *k = of;
+  float *image = k->a, *weights = k->b, *result = k->out;
+  if (k->form->op == BACKWARD_DATA) image = k->out, result = k->a;
+  if (k->form->op == BACKWARD_WEIGHTS) weights = part == 0 ? k->out : NULL, result = k->b;
+  form own = cut(k, part, &image, &result);
+  plan *p = plan_for(&desks[part], &own, k->threads);
+  return p == NULL || set_data(&desks[part], p, image, weights, result) || run(p);
+}
+
+// add_up adds the other parts' sums to a part of the first one's.
+static int add_up(const void *of, int part) {
+  const kernel *k = of;
+  int64_t n = k->form->rows * k->form->columns * k->form->in * k->form->out;
+  int64_t end = gb_dnn_part(n, k->parts, part + 1);
+  for (int other = 1; other < k->parts; other++)
+    for (int64_t i = gb_dnn_part(n, k->parts, part); i < end; i++) k->out[i] += desks[other].sum[i];
+  return 0;
+}
+
+static int convolve(kernel k) {
+  k.parts = gb_dnn_parts(k.form->batch);
+  k.threads = k.parts == 1 ? gb_dnn_threads() : 1;
+  if (k.out == NULL) {
+    float *none = NULL;
+    form first = cut(&k, 0, &none, &none);
+    return plan_for(&desks[0], &first, k.threads) == NULL;
   }
-  return set_data(p, a, out, b) || run(p);
+  if (gb_dnn_together(compute, &k, k.parts)) return 1;
+  return k.form->op == BACKWARD_WEIGHTS && k.parts > 1 && gb_dnn_together(add_up, &k, k.parts);
 }
 
 int gb_dnn_convolution(const int64_t *numbers, int64_t length, const float *a, const float *b, float *out, char *error,
@@ -217,7 +259,7 @@ int gb_dnn_convolution(const int64_t *numbers, int64_t length, const float *a, c
     return 1;
   }
   gb_dnn_lock();
-  int failed = compute((const form *)numbers, (void *)a, (void *)b, out);
+  int failed = convolve((kernel){(const form *)numbers, (float *)a, (float *)b, out, 0, 0});
   gb_dnn_unlock();
   if (failed) snprintf(error, error_size, "oneDNN can't compute this convolution");
   return failed;

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 struct gb_dnn_library gb_dnn;
 
@@ -62,6 +63,12 @@ static int begin(void) {
          gb_dnn.attributes_set_scratchpad(gb_dnn.attributes, GB_DNN_USER_SCRATCHPAD);
 }
 
+// obey_policy makes our threads keep their CPU while they wait, if the user says so.
+static void obey_policy(void) {
+  const char *policy = getenv("OMP_WAIT_POLICY");
+  gb_dnn.spins = policy != NULL && strcasecmp(policy, "active") == 0;
+}
+
 void gb_dnn_sleep_while_waiting(void) { setenv("OMP_WAIT_POLICY", "passive", 0); }
 
 int gb_dnn_open(const char *path, char *version, size_t version_size, char *error, size_t error_size) {
@@ -81,6 +88,7 @@ int gb_dnn_open(const char *path, char *version, size_t version_size, char *erro
   } else if (begin()) {
     snprintf(error, error_size, "%s: it can't use this CPU", path);
   } else {
+    obey_policy();
     const gb_dnn_version *v = gb_dnn.version();
     snprintf(version, version_size, "%d.%d.%d", v->major, v->minor, v->patch);
     return 0;

@@ -73,6 +73,7 @@ extern struct gb_dnn_library {
   void (*set_dynamic)(int on);
   int (*thread_limit)(void);
   int most_threads;  // 0: no limit.
+  int spins;         // Threads that wait keep their CPU for long.
 } gb_dnn;
 
 // gb_dnn_sleep_while_waiting makes OpenMP's threads sleep while they wait, if it is called before
@@ -89,6 +90,23 @@ int gb_dnn_threads(void);
 // gb_dnn_lock makes the calling thread the only one that computes, with that many threads.
 void gb_dnn_lock(void);
 void gb_dnn_unlock(void);
+
+// gb_dnn_parts returns into how many parts to cut a kernel of that many rows: one for each thread,
+// or 1 if oneDNN should divide the work itself, because there are few rows. From then on, oneDNN
+// computes on one thread for the caller, which has the lock.
+int gb_dnn_parts(int64_t rows);
+
+// gb_dnn_part returns the row where a part begins. It ends where the next one begins.
+int64_t gb_dnn_part(int64_t rows, int parts, int part);
+
+enum { GB_DNN_MOST_PARTS = 256 };
+
+// A gb_dnn_task computes a part of a kernel on one thread. It returns 0 if it succeeds.
+typedef int (*gb_dnn_task)(const void *kernel, int part);
+
+// gb_dnn_together computes the parts side by side: part i on thread i of the team, the first on the
+// calling thread, which has the lock. It returns 0 if all succeed.
+int gb_dnn_together(gb_dnn_task task, const void *kernel, int parts);
 
 // The kernels. They return 0, or 1 and a text. With NULL for `out`, they only prepare: 1 then means
 // that XLA should compute it. pjrt/kernels.h describes their forms.

@@ -32,18 +32,30 @@ type does struct {
 	// root is the place, in its group, of the rank that a broadcast begins at.
 	root   int
 	groups Groups
+	// part is the half of a split collective.
+	part part
 }
 
+// part is the half of a collective that is split, so that the program computes meanwhile.
+type part string
+
+// Of a sum over all ranks, start begins it, and finish waits for it.
+const (
+	whole  part = ""
+	start  part = "start_"
+	finish part = "finish_"
+)
+
 // targetPrefix begins the names of all collectives, and of nothing else.
-const targetPrefix = "gonbatch_(?:(?:all_reduce|reduce_scatter)_(?:sum|min|max)|broadcast|all_gather|all_to_all)_over_"
+const targetPrefix = "gonbatch_(?:start_|finish_)?(?:(?:all_reduce|reduce_scatter)_(?:sum|min|max)|broadcast|all_gather|all_to_all)_over_"
 
 // nameForm matches the name of a function in a graph that is replaced by a collective.
-var nameForm = regexp.MustCompile(`^gonbatch_(all_reduce|reduce_scatter|broadcast|all_gather|all_to_all)(?:_(sum|min|max))?_over_(\d+)(?:_from(\d+))?(?:_in([\dao]+))?_\d+$`)
+var nameForm = regexp.MustCompile(`^gonbatch_(start_|finish_)?(all_reduce|reduce_scatter|broadcast|all_gather|all_to_all)(?:_(sum|min|max))?_over_(\d+)(?:_from(\d+))?(?:_in([\dao]+))?_\d+$`)
 
 // target returns the beginning of the name over a number of ranks. The number is part of the name,
 // so that XLA refuses a program for another number.
 func (d does) target(ranks int) string {
-	name := "gonbatch_" + opNames[d.op]
+	name := "gonbatch_" + string(d.part) + opNames[d.op]
 	if d.op.reduces() {
 		name += "_" + d.reduction.String()
 	}
@@ -71,14 +83,15 @@ func parse(name string) (d does, ranks int, ok bool) {
 		return does{}, 0, false
 	}
 	for o, text := range opNames {
-		if text == m[1] {
+		if text == m[2] {
 			d.op = o
 		}
 	}
-	d.reduction = Reduction(max(0, slices.Index(reductionNames, m[2])))
-	ranks, err := strconv.Atoi(m[3])
-	if d.root, _ = strconv.Atoi(m[4]); m[5] != "" {
-		d.groups = parseGroups(m[5])
+	d.reduction = Reduction(max(0, slices.Index(reductionNames, m[3])))
+	d.part = part(m[1])
+	ranks, err := strconv.Atoi(m[4])
+	if d.root, _ = strconv.Atoi(m[5]); m[6] != "" {
+		d.groups = parseGroups(m[6])
 	}
 	return d, ranks, err == nil
 }

@@ -1,7 +1,10 @@
 // What all handlers of XLA's custom calls have in common.
 #include "frame.h"
 
+#include "flight.h"
+
 gb_ffi_error *gb_frame_fail(const gb_ffi_call_frame *frame, int code, const char *message) {
+  gb_flight_end();
   gb_ffi_error_create_args args = {.struct_size = sizeof args, .message = message, .code = code};
   return frame->api->error_create(&args);
 }

@@ -3,7 +3,7 @@
 
 #include "abi.h"
 
-// gb_frame_fail returns the error of a custom call.
+// gb_frame_fail returns the error of a custom call, which ends the program.
 gb_ffi_error *gb_frame_fail(const gb_ffi_call_frame *frame, int code, const char *message);
 
 // gb_frame_metadata tells XLA which FFI version the handler supports, if it asks for that. It

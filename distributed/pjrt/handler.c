@@ -1,6 +1,7 @@
 // The XLA custom calls that run collectives.
 #include <string.h>
 
+#include "flight.h"
 #include "frame.h"
 #include "plugin.h"
 
@@ -65,24 +66,25 @@ static gb_ffi_error *run(const gb_ffi_call_frame *frame, int kind, const int64_t
   if (in_place && x->data != y->data) memcpy(y->data, x->data, size * (size_t)count);
 
   char error[512];
+  if (gb_flight_drain(error, sizeof error) != 0) return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
   if (transport(kind, in_place ? NULL : x->data, y->data, count, x->dtype, form, error, sizeof error) != 0)
     return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
   return NULL;
 }
 
-// skipped reports whether XLA calls a handler only to prepare, or with the wrong number of
-// operands; *error is then the result.
-static int skipped(gb_ffi_call_frame *frame, int64_t operands, gb_ffi_error **error) {
+// skipped reports whether XLA calls a handler only to prepare, or with the wrong number of operands
+// or results; *error is then the result.
+static int skipped(gb_ffi_call_frame *frame, int64_t operands, int64_t results, gb_ffi_error **error) {
   *error = NULL;
   if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return 1;
-  if (frame->args.size == operands && frame->rets.size == 1) return 0;
-  *error = gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: wrong number of operands");
+  if (frame->args.size == operands && frame->rets.size == results) return 0;
+  *error = gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: wrong number of operands or results");
   return 1;
 }
 
 static gb_ffi_error *run_plain(gb_ffi_call_frame *frame, int kind) {
   gb_ffi_error *error;
-  return skipped(frame, 2, &error) ? error : run(frame, kind, NULL);
+  return skipped(frame, 2, 1, &error) ? error : run(frame, kind, NULL);
 }
 
 static gb_ffi_error *all_reduce(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_REDUCE); }
@@ -91,7 +93,7 @@ static gb_ffi_error *reduce_scatter(gb_ffi_call_frame *frame) { return run_plain
 
 static gb_ffi_error *run_form(gb_ffi_call_frame *frame) {
   gb_ffi_error *error;
-  if (skipped(frame, 3, &error)) return error;
+  if (skipped(frame, 3, 1, &error)) return error;
   gb_ffi_buffer *b = frame->args.values[2];
   const int64_t *form = b->data;
   int64_t length = count_of(b), fixed = 1 + FORM_PLACES;
@@ -99,6 +101,32 @@ static gb_ffi_error *run_form(gb_ffi_call_frame *frame) {
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: malformed form");
   return run(frame, (int)form[0], form + 1);
 }
+
+// half runs a half of a sum. It takes (x, after) and returns (x, done), where `done` exists only
+// after it.
+static gb_ffi_error *half(gb_ffi_call_frame *frame, int starts) {
+  gb_ffi_error *error;
+  if (skipped(frame, 2, 2, &error)) return error;
+  gb_ffi_buffer *x = frame->args.values[0], *y = frame->rets.values[0], *done = frame->rets.values[1];
+  size_t size = size_of(x->dtype);
+  int64_t count = count_of(x);
+  if (size == 0 || x->dtype != y->dtype || count != count_of(y))
+    return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: the result does not fit the operand");
+  char text[512];
+  if (!starts && gb_flight_finish(x->data, text, sizeof text) != 0) return gb_frame_fail(frame, GB_FFI_INTERNAL, text);
+  // XLA gives both the same memory, unless it needs x for something else too.
+  if (x->data != y->data) memcpy(y->data, x->data, size * (size_t)count);
+  memset(done->data, 0, size_of(done->dtype));
+  if (starts && gb_flight_start(transport, y->data, count, y->dtype, text, sizeof text) != 0)
+    return gb_frame_fail(frame, GB_FFI_INTERNAL, text);
+  return NULL;
+}
+
+static gb_ffi_error *start_half(gb_ffi_call_frame *frame) { return half(frame, 1); }
+static gb_ffi_error *finish_half(gb_ffi_call_frame *frame) { return half(frame, 0); }
+
+void *gb_start_handler(void) { return (void *)start_half; }
+void *gb_finish_handler(void) { return (void *)finish_half; }
 
 void gb_set_transport(gb_transport t, int number) {
   transport = t;

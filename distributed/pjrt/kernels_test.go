@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/core/tensors/images"
 
+	"gonbatch/distributed/affinity"
 	"gonbatch/distributed/onednn"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
@@ -31,6 +32,17 @@ func openKernels(t *testing.T) compute.Backend {
 	}
 	pjrt.SetMinProduct(1)
 	return backend
+}
+
+// limitThreads lets kernels compute with a random number of threads, which it returns.
+func limitThreads(t *testing.T, r *rand.Rand) int {
+	t.Helper()
+	library, err := onednn.Open(nil) // It is open.
+	if err != nil {
+		t.Fatal(err)
+	}
+	library.LimitThreads(1 + r.IntN(8))
+	return library.Threads()
 }
 
 type function = func(inputs []*graph.Node) []*graph.Node
@@ -184,12 +196,18 @@ func (c convolutionCase) inputs(r *rand.Rand) []*tensors.Tensor {
 func TestConvolutionKernels(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
 		backend, r := openKernels(t), rand.New(rand.NewPCG(1, 2))
+		most := 0
 		check := func(c convolutionCase, want int64) {
-			t.Logf("%+v", c)
+			threads := limitThreads(t, r)
+			most = max(most, threads)
+			t.Logf("%d threads: %+v", threads, c)
 			sameWithKernels(t, backend, c.convolve, want, c.inputs(r)...)
 		}
-		for range 40 {
+		for i := range 60 {
 			c := randomConvolution(r)
+			if i%3 == 0 {
+				c.batch = 1 + r.IntN(24) // Threads divide it, evenly or not.
+			}
 			check(c, map[bool]int64{false: 1, true: 3}[c.gradients])
 		}
 		plain := convolutionCase{
@@ -207,6 +225,9 @@ func TestConvolutionKernels(t *testing.T) {
 		check(other(func(c *convolutionCase) { c.dilated = [2]int{2, 3}; c.padding = [2][2]int{{1, 2}, {0, 0}} }), 1)
 		// It is not the gradient of a convolution with a padding of 0 or more.
 		check(other(func(c *convolutionCase) { c.dilated = [2]int{2, 3}; c.padding = [2][2]int{{4, 4}, {5, 5}} }), 0)
+		if allowed, err := affinity.Allowed(); err != nil || most == 1 && len(allowed) > 1 {
+			t.Errorf("no kernel had several threads, of %d CPUs (%v)", len(allowed), err)
+		}
 	})
 }
 
@@ -251,7 +272,7 @@ func TestProductKernels(t *testing.T) {
 		backend, r := openKernels(t), rand.New(rand.NewPCG(3, 4))
 		for range 30 {
 			c := randomProduct(r)
-			t.Logf("%+v", c)
+			t.Logf("%d threads: %+v", limitThreads(t, r), c)
 			sameWithKernels(t, backend, c.multiply, 3, noise(r, dtypes.Float32, c.a...), noise(r, dtypes.Float32, c.b...))
 			sameWithKernels(t, backend, c.multiply, 0, noise(r, dtypes.Float64, c.a...), noise(r, dtypes.Float64, c.b...))
 		}
@@ -267,6 +288,7 @@ func TestKernelsInThreads(t *testing.T) {
 			group.Go(func() {
 				r := rand.New(rand.NewPCG(5, uint64(i)))
 				c := randomConvolution(r)
+				c.batch = 8 * (i%2 + 1)
 				inputs := c.inputs(r)
 				exec := graph.MustNewExec(backend, c.convolve)
 				first := exec.MustCall(inputs[0], inputs[1])

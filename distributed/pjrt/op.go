@@ -69,14 +69,18 @@ type lastCollective struct {
 	done  *graph.Node
 }
 
+// collectives returns the state of a graph.
+func collectives(g *graph.Graph) lastCollective {
+	if last, ok := g.State(order{}).(lastCollective); ok {
+		return last
+	}
+	return lastCollective{done: graph.ScalarZero(g, dtypes.Float32)}
+}
+
 // place adds a placeholder to the graph: a function of x whose result has the shape of the
 // collective's result, which body builds.
 func (d does) place(x *graph.Node, body func(x *graph.Node) *graph.Node) *graph.Node {
-	g := x.Graph()
-	previous, ok := g.State(order{}).(lastCollective)
-	if !ok {
-		previous.done = graph.ScalarZero(g, dtypes.Float32)
-	}
+	g, previous := x.Graph(), collectives(x.Graph())
 	name := fmt.Sprintf("%s_%d", d.name(registeredRanks()), previous.count)
 	after := previous.done
 	function := graph.NewFunction(g, name, func(g *graph.Graph) []*graph.Node {

@@ -145,7 +145,10 @@ func RegisterTransport(platform string, transport Transport, size int) error {
 		return fmt.Errorf("pjrt: a transport can't reach the memory of %q: call Join", platform)
 	}
 	C.gb_set_transport(C.gb_transport(transport), C.int(size))
-	handlers := map[string]unsafe.Pointer{formTarget(size): C.gb_form_handler()}
+	handlers := map[string]unsafe.Pointer{
+		formTarget(size): C.gb_form_handler(),
+		does{op: allReduce, part: start}.target(size): C.gb_start_handler(), does{op: allReduce, part: finish}.target(size): C.gb_finish_handler(),
+	}
 	for _, d := range plains {
 		handlers[d.target(size)] = C.gb_collective_handler(C.int(d.op))
 	}

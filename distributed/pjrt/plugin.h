@@ -28,6 +28,11 @@ void *gb_collective_handler(int kind);
 // gb_form_handler returns the handler of the collectives that have a form.
 void *gb_form_handler(void);
 
+// gb_start_handler and gb_finish_handler return the handlers of a sum over all ranks that runs
+// while the program computes.
+void *gb_start_handler(void);
+void *gb_finish_handler(void);
+
 // gb_plugin_register registers the handler of a custom call with the loaded plugin under the name
 // `target`, which must stay valid.
 int gb_plugin_register(const char *target, const char *platform, void *handler, char *error, size_t error_size);

@@ -18,7 +18,7 @@ import (
 //	func.func private @gonbatch_all_reduce_sum_over_2_0(%x: tensor<8xf32>, %after: tensor<f32>) -> tensor<8xf32> {
 //	  ...
 //	}
-var placeholder = regexp.MustCompile(`(?s)(func\.func [^@\n]*@(` + targetPrefix + `\w*)\((%[\w.]+): (tensor<[^>]+>)[^,)]*, (%[\w.]+): (tensor<[^>]+>)[^,)]*\) -> (tensor<[^>]+>)[^{\n]*\{).*?\n {0,2}\}`)
+var placeholder = regexp.MustCompile(`(?s)(func\.func [^@\n]*@(` + targetPrefix + `\w*)\((%[\w.]+): (tensor<[^>]+>)[^,)]*, (%[\w.]+): (tensor<[^>]+>)[^,)]*\) -> (tensor<[^>]+>|\(tensor<[^>]+>, tensor<[^>]+>\))[^{\n]*\{).*?\n {0,2}\}`)
 
 // mention matches the name of a placeholder anywhere in a program.
 var mention = regexp.MustCompile(targetPrefix + `\w*`)

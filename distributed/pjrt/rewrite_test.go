@@ -166,3 +166,30 @@ func TestRewriteRefuses(t *testing.T) {
 		})
 	}
 }
+
+const splitText = `module @step {
+  func.func @gonbatch_start_all_reduce_sum_over_2_0(%x: tensor<3xf32>, %after: tensor<f64>) -> (tensor<3xf32>, tensor<f64>) {
+    "stablehlo.return"(%x, %after) : (tensor<3xf32>, tensor<f64>) -> ()
+  }
+
+  func.func @gonbatch_finish_all_reduce_sum_over_2_1(%x: tensor<3xf32>, %after: tensor<f64>) -> (tensor<3xf32>, tensor<f64>) {
+    "stablehlo.return"(%x, %after) : (tensor<3xf32>, tensor<f64>) -> ()
+  }
+}
+`
+
+// TestRewriteSplit: both halves of a sum have two results, and the first has the operand's memory.
+func TestRewriteSplit(t *testing.T) {
+	got, count, err := rewrite(splitText, customCall{}, 2)
+	if count != 2 || err != nil {
+		t.Fatalf("%d functions rewritten, want 2; %v:\n%s", count, err, got)
+	}
+	for _, half := range []string{"start", "finish"} {
+		want := "%result:2 = stablehlo.custom_call @gonbatch_" + half + "_all_reduce_sum_over_2(%x, %after) {api_version = 4 : i32, has_side_effect = true, backend_config = {}, " +
+			"output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>]} : " +
+			"(tensor<3xf32>, tensor<f64>) -> (tensor<3xf32>, tensor<f64>)\n    return %result#0, %result#1 : tensor<3xf32>, tensor<f64>\n  }"
+		if strings.Count(got, want) != 1 {
+			t.Errorf("the program does not have %q exactly once:\n%s", want, got)
+		}
+	}
+}

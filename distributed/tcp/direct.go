@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"gonbatch/distributed/network"
+	"gonbatch/internal/plural"
 )
 
 // direct has the connections between ranks that need not be neighbors. They are made when a
@@ -18,7 +20,7 @@ import (
 type direct struct {
 	config    Config
 	key       network.Key
-	addresses [][]string // By rank.
+	addresses func() ([][]string, error) // By rank.
 	listener  *network.Listener
 	conns     map[int]net.Conn // By rank.
 
@@ -27,7 +29,8 @@ type direct struct {
 }
 
 func newDirect(c Config, l *network.Listener, r reply) *direct {
-	d := &direct{config: c, key: r.Key.For("direct"), addresses: r.All, listener: l, conns: map[int]net.Conn{}, arrived: map[int]chan net.Conn{}}
+	d := &direct{config: c, key: r.Key.For("direct"), listener: l, conns: map[int]net.Conn{}, arrived: map[int]chan net.Conn{}}
+	d.addresses = sync.OnceValues(func() (all [][]string, err error) { return all, json.Unmarshal(r.All, &all) })
 	go l.Serve(d.key, d.accept)
 	return d
 }
@@ -88,13 +91,17 @@ func (d *direct) one(ctx context.Context, rank int) (net.Conn, error) {
 			return nil, fmt.Errorf("rank %d did not connect within %v: %w", rank, d.config.Timeout, ctx.Err())
 		}
 	}
-	conn, err := network.DialUntil(ctx, d.addresses[rank], d.key)
+	all, err := d.addresses()
+	if err != nil || rank >= len(all) {
+		return nil, fmt.Errorf("reach rank %d: rank 0 sent the addresses of %s: %w", rank, plural.Of(len(all), "rank"), err)
+	}
+	conn, err := network.DialUntil(ctx, all[rank], d.key)
 	if err != nil {
-		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, d.addresses[rank], err)
+		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, all[rank], err)
 	}
 	if _, err := conn.Write(binary.LittleEndian.AppendUint64(nil, uint64(d.config.Rank))); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, d.addresses[rank], err)
+		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, all[rank], err)
 	}
 	return conn, nil
 }

@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"encoding/gob"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -26,6 +27,7 @@ type host struct {
 	mu      sync.Mutex
 	members map[int]*entry
 	refused string
+	all     []byte // See reply. It is set when it is first needed.
 }
 
 // entry is a rank that has registered. Rank 0 itself has no connection.
@@ -154,15 +156,21 @@ func (h *host) answer(rank int) reply {
 	if h.refused != "" {
 		return reply{Refused: h.refused}
 	}
-	r := reply{Key: h.key, All: make([][]string, h.config.Size)}
-	for other := range r.All {
-		m := h.reached(other, rank)
-		r.All[other] = m.directly()
-		if other == (rank+1)%h.config.Size {
-			r.Next = m.Addresses
+	next := h.reached((rank+1)%h.config.Size, rank)
+	return reply{Next: next.Addresses, All: h.directly(), Key: h.key}
+}
+
+// directly returns the addresses for ranks that aren't neighbours. Nobody needs those of rank 0,
+// which depend on who asks: of two ranks, the lower one connects. The lock is held.
+func (h *host) directly() []byte {
+	if h.all == nil {
+		all := make([][]string, h.config.Size)
+		for rank := range all {
+			all[rank] = h.members[rank].directly()
 		}
+		h.all, _ = json.Marshal(all) // Texts can always be encoded.
 	}
-	return r
+	return h.all
 }
 
 // reached returns a member with its addresses for another rank, which reaches rank 0 at the address

@@ -117,8 +117,9 @@ func (m *member) directly() []string {
 // reply is rank 0's answer: where the other ranks listen, or why the rank is refused.
 type reply struct {
 	Next []string
-	// All has the addresses for ranks that aren't neighbours, by rank.
-	All [][]string
+	// All has the addresses for ranks that aren't neighbours, by rank, as JSON: it is the same for
+	// all ranks, and few need it.
+	All []byte
 	// Key is the key of the ring.
 	Key     network.Key
 	Refused string

@@ -2,7 +2,9 @@ package watch
 
 import (
 	"bufio"
-	"encoding/gob"
+	"encoding"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -56,34 +58,62 @@ type link struct {
 	conn net.Conn
 	in   *bufio.Reader
 	mu   sync.Mutex
-	enc  *gob.Encoder
-	dec  *gob.Decoder
 }
 
 func newLink(conn net.Conn) *link {
-	in := bufio.NewReader(conn)
-	return &link{conn: conn, in: in, enc: gob.NewEncoder(conn), dec: gob.NewDecoder(in)}
+	return &link{conn: conn, in: bufio.NewReader(conn)}
 }
 
 // sendTimeout limits how long sending a message may take if the receiver does not read. It is
 // longer than a busy machine delays this process.
 const sendTimeout = 10 * time.Second
 
-// send sends a message. After an error the link is closed, because part of the message may have
-// been sent.
+// send sends a message: its length, and JSON or the message's own form. After an error the link is
+// closed, because part of the message may have been sent.
 func (l *link) send(message any) error {
+	data, err := marshal(message)
+	if err != nil {
+		return err
+	}
+	packet := append(binary.AppendUvarint(nil, uint64(len(data))), data...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
-	err := l.enc.Encode(message)
+	_, err = l.conn.Write(packet)
 	if err != nil {
 		l.abort()
 	}
 	return err
 }
 
+func marshal(message any) ([]byte, error) {
+	if own, ok := message.(encoding.BinaryMarshaler); ok {
+		return own.MarshalBinary()
+	}
+	return json.Marshal(message)
+}
+
+// maxMessage limits the size of a message.
+const maxMessage = 16 << 20
+
 // receive receives a message. Only one goroutine may call it.
-func (l *link) receive(message any) error { return l.dec.Decode(message) }
+func (l *link) receive(message any) error {
+	size, err := binary.ReadUvarint(l.in)
+	if err != nil {
+		return err
+	}
+	if size > maxMessage {
+		return errMalformed
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(l.in, data); err != nil {
+		return err
+	}
+	if own, ok := message.(encoding.BinaryUnmarshaler); ok {
+		return own.UnmarshalBinary(data)
+	}
+	return json.Unmarshal(data, message)
+}
 
 func (l *link) close() { l.conn.Close() }
 

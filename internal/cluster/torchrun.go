@@ -32,3 +32,13 @@ func readTorchrun(r *reader) Environment {
 		LocalSize: r.number(0, "LOCAL_WORLD_SIZE"),
 	}
 }
+
+// TorchrunVariables returns the variables that torchrun sets, as NAME=VALUE, for a rank of size on
+// this machine. Rank 0 listens on the port. The id is the job's.
+func TorchrunVariables(rank, size, port int, id string) []string {
+	own, all := strconv.Itoa(rank), strconv.Itoa(size)
+	return []string{
+		"RANK=" + own, "LOCAL_RANK=" + own, "WORLD_SIZE=" + all, "LOCAL_WORLD_SIZE=" + all,
+		"MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + strconv.Itoa(port), torchrunID + "=" + id,
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -27,7 +28,9 @@ type Process struct {
 }
 
 // ThisProcess identifies the calling process.
-func ThisProcess() (Process, error) { return findProcess("/proc", os.Getpid()) }
+func ThisProcess() (Process, error) { return thisProcess() }
+
+var thisProcess = sync.OnceValues(func() (Process, error) { return findProcess("/proc", os.Getpid()) })
 
 // Gone reports whether the process has certainly ended. It is false for a process on another
 // machine, about which nothing is known.

@@ -22,6 +22,9 @@ const (
 	EnvMPILibrary = "GONBATCH_MPI_LIBRARY"
 	// EnvOneDNN is the path or the soname of the oneDNN library to open, or OneDNNOff.
 	EnvOneDNN = "GONBATCH_ONEDNN"
+	// EnvOverlap is OverlapOn or OverlapOff: whether gradients travel while others are computed, on
+	// CPUs.
+	EnvOverlap = "GONBATCH_OVERLAP"
 	// EnvData is the folder of downloaded datasets.
 	EnvData = "GONBATCH_DATA"
 	// EnvCompileCache is the folder of compiled XLA programs, or "off".
@@ -51,6 +54,12 @@ const (
 
 // OneDNNOff is the value of EnvOneDNN that makes XLA compute everything.
 const OneDNNOff = "off"
+
+// The values of EnvOverlap.
+const (
+	OverlapOn  = "on"
+	OverlapOff = "off"
+)
 
 // The variables of a user's machine, and of a notebook's session on it.
 const (

@@ -13,7 +13,7 @@ import (
 
 // dying is a training run whose rank 0 dies at the given updates, one in each start, while the
 // others wait; then it succeeds.
-const dying = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
+const dying = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${RANK:-0}}}
 updates=(%s)
 update=${updates[$GONBATCH_RESTARTS]}
 [ -n "$update" ] || exit 0
@@ -74,22 +74,24 @@ func TestFailureOfThisStart(t *testing.T) {
 	}
 }
 
-// TestDeathOfSeveralRanks: mpirun's other ranks are gone when the next start begins.
+// TestDeathOfSeveralRanks: the other ranks are gone when the next start begins.
 func TestDeathOfSeveralRanks(t *testing.T) {
-	spec := newSpec(t, 2, [2]string{"train", fmt.Sprintf(dying, "60")})
-	spec.MaxRestarts = 1
-	var errOut bytes.Buffer
-	err := Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly("mpirun.mpich")}.Run(t.Context(), spec)
-	if n, countErr := rundir.CountStarts(spec.RunDir); n != 2 || countErr != nil || !strings.Contains(errOut.String(), "start 2 resumes from the newest checkpoint\n") {
-		t.Errorf("%d starts, %v, %v\n%s", n, countErr, err, &errOut)
+	for _, mpi := range []string{"mpirun.mpich", noMPI} {
+		spec := newSpec(t, 2, [2]string{"train", fmt.Sprintf(dying, "60")})
+		spec.MaxRestarts = 1
+		var errOut bytes.Buffer
+		err := Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(mpi)}.Run(t.Context(), spec)
+		if n, countErr := rundir.CountStarts(spec.RunDir); n != 2 || countErr != nil || !strings.Contains(errOut.String(), "start 2 resumes from the newest checkpoint\n") {
+			t.Errorf("%s: %d starts, %v, %v\n%s", mpi, n, countErr, err, &errOut)
+		}
 	}
 }
 
-// TestUserEnvironment: the user's variables reach the programs under mpirun unchanged, whatever
+// TestUserEnvironment: the user's variables reach the programs of several ranks unchanged, whatever
 // their names.
 func TestUserEnvironment(t *testing.T) {
 	const odd = "sp ace 'q' \"d\" $(x) `y` \\ é网\nline two"
-	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich"} {
+	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich", noMPI} {
 		spec := newSpec(t, 2, [2]string{"print", `printf '%s|' "$rank" "$program" "$code" "$woken" "$ODD" "$HOME"`})
 		spec.Env = map[string]string{"rank": "r", "program": "p", "code": "c", "woken": "", "ODD": odd, "HOME": "/dev/null/none", "PATH": "/odd path"}
 		var errOut bytes.Buffer

@@ -1,5 +1,6 @@
-// Package local runs a job's cells on this machine: one rank directly, several through mpirun. It
-// is not a batch system: Run blocks until the last cell has ended.
+// Package local runs a job's cells on this machine: one rank directly, several through mpirun or,
+// where there is none, over TCP. It is not a batch system: Run blocks until the last cell has
+// ended.
 //
 //	runner := local.Runner{Out: os.Stdout, Err: os.Stderr}
 //	err := runner.Run(ctx, spec) // spec.Nodes is 1, spec.TasksPerNode the number of ranks

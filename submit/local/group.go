@@ -21,9 +21,10 @@ type stop func(group int)
 // terminate sends SIGTERM to all processes of a group.
 func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 
-// tellMPIRun sends SIGUSR1 only to mpirun, which would kill its ranks at a SIGTERM but passes this
-// signal on to launch.sh, which turns it into a SIGTERM.
-func tellMPIRun(group int) { _ = syscall.Kill(group, syscall.SIGUSR1) }
+// tellLauncher sends SIGUSR1 only to the first process of a group: to launch.sh, which tells the
+// rank's program, or to mpirun, which would kill its ranks at a SIGTERM but passes this signal on
+// to launch.sh.
+func tellLauncher(group int) { _ = syscall.Kill(group, syscall.SIGUSR1) }
 
 // runGroup runs cmd in its own process group and returns its exit code, or 128 plus the signal that
 // ended it, as in a shell. When ctx ends, tell tells the group to stop; the group is killed after

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,6 +46,9 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
+// noMPI is the name of an mpirun that isn't there.
+const noMPI = "no-mpirun"
+
 // lookOnly returns a LookPath that finds one of the two implementations by its own name.
 func lookOnly(name string) func(string) (string, error) {
 	return func(string) (string, error) { return exec.LookPath(name) }
@@ -69,10 +73,10 @@ func TestOneRank(t *testing.T) {
 }
 
 func TestRanks(t *testing.T) {
-	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich"} {
+	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich", noMPI} {
 		t.Run(mpi, func(t *testing.T) {
 			spec := newSpec(t, 2,
-				[2]string{"one", `echo "$GONBATCH_CELL ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $GONBATCH_DEVICES $A $(pwd)"; printf '<%s>' "$@"; echo`},
+				[2]string{"one", `echo "$GONBATCH_CELL ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}} $GONBATCH_DEVICES $A $(pwd)"; printf '<%s>' "$@"; echo`},
 				[2]string{"two", `echo "$GONBATCH_CELL" >&2`})
 			spec.Env, spec.Args = map[string]string{"A": "it's $(x)"}, []string{"-n", "a b", ":", "two\nlines"}
 			var out, errOut bytes.Buffer
@@ -102,6 +106,8 @@ func TestFailure(t *testing.T) {
 		{name: "one rank, killed", tasks: 1, program: "kill -9 $$", signal: 9},
 		{name: "Open MPI's second rank", mpi: "mpirun.openmpi", tasks: 2, program: `[ "$OMPI_COMM_WORLD_RANK" = 1 ] && exit 7; sleep 20`, code: 7, rank: 1},
 		{name: "MPICH's second rank, while the other waits", mpi: "mpirun.mpich", tasks: 2, program: `[ "$PMI_RANK" = 1 ] && exit 7; sleep 97`, code: 7, rank: 1},
+		{name: "the second rank, without MPI", mpi: noMPI, tasks: 2, program: `[ "$RANK" = 1 ] && exit 7; sleep 97`, code: 7, rank: 1},
+		{name: "the second rank, killed, without MPI", mpi: noMPI, tasks: 3, program: `[ "$RANK" = 1 ] && kill -9 $$; sleep 97`, signal: 9, rank: 1},
 		{name: "MPICH's second rank, killed", mpi: "mpirun.mpich", tasks: 2, program: `[ "$PMI_RANK" = 1 ] && kill -9 $$; sleep 97`, signal: 9, rank: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -134,6 +140,7 @@ func TestSignalReachesTheWholeGroup(t *testing.T) {
 		{name: "cancelled context", tasks: 1, want: "got TERM\n"},
 		{name: "ranks", mpi: "mpirun.openmpi", tasks: 2, cause: submit.Interrupt{Signal: syscall.SIGTERM}},
 		{name: "ranks of MPICH", mpi: "mpirun.mpich", tasks: 2, cause: submit.Interrupt{Signal: syscall.SIGTERM}},
+		{name: "ranks without MPI", mpi: noMPI, tasks: 2, cause: submit.Interrupt{Signal: syscall.SIGTERM}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := newSpec(t, tc.tasks, [2]string{"wait", `trap 'echo got INT; exit 1' INT; trap 'echo got TERM; exit 1' TERM
@@ -186,12 +193,32 @@ func alive(pid int) bool {
 	return true
 }
 
+// TestNoMPIRun: without mpirun, the ranks find one another by torchrun's variables and a secret
+// that is new for each cell, and a line says so.
 func TestNoMPIRun(t *testing.T) {
-	spec := newSpec(t, 2, [2]string{"one", "true"})
-	err := Runner{LookPath: lookOnly("gonbatch-no-mpirun")}.Run(t.Context(), spec)
-	want := "cannot start several ranks on this machine: mpirun is not on PATH; install an MPI (Debian: apt install openmpi-bin, or mpich), or run one rank with --tasks 1"
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v\nwant  %s", err, want)
+	spec := newSpec(t, 2, [2]string{"one", `env | grep -E '^(RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|MASTER_ADDR|GONBATCH_RENDEZVOUS_KEY)=' | sort`},
+		[2]string{"two", `env | grep GONBATCH_RENDEZVOUS_KEY`})
+	var errOut bytes.Buffer
+	if err := (Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(noMPI), Environ: append(os.Environ(), "RANK=7", "OMPI_COMM_WORLD_RANK=8")}).Run(t.Context(), spec); err != nil {
+		t.Fatalf("%v\n%s", err, &errOut)
+	}
+	if want := "no mpirun on PATH: the ranks connect over TCP\n"; errOut.String() != want {
+		t.Errorf("it said %q, want %q", &errOut, want)
+	}
+	var keys []string
+	for rank := range 2 {
+		lines := strings.Split(read(t, spec.RunDir.RankLog(rank)), "\n")
+		if len(lines) != 8 {
+			t.Fatalf("rank %d: %q", rank, lines)
+		}
+		keys = append(keys, lines[0], lines[6])
+		want := fmt.Sprintf("LOCAL_RANK=%[1]d LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 RANK=%[1]d WORLD_SIZE=2", rank)
+		if got := strings.Join(lines[1:6], " "); got != want {
+			t.Errorf("rank %d has %q, want %q", rank, got, want)
+		}
+	}
+	if keys[0] != keys[2] || keys[1] != keys[3] || keys[0] == keys[1] {
+		t.Errorf("the keys of two ranks in two cells: %q", keys)
 	}
 }
 

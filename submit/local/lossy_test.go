@@ -11,12 +11,12 @@ import (
 // TestFullDisk: programs run to their end if the logs' disk is full, and submit says what is
 // missing.
 func TestFullDisk(t *testing.T) {
-	for _, mpi := range []string{"", "mpirun.openmpi"} {
+	for _, mpi := range []string{"", "mpirun.openmpi", noMPI} {
 		tasks := 1
 		if mpi != "" {
 			tasks = 2
 		}
-		spec := newSpec(t, tasks, [2]string{"talk", "for ((i = 0; i < 4000; i++)); do echo a line of some fifty letters that fills the disk $i; done; touch \"$GONBATCH_RUN_DIR/well-${OMPI_COMM_WORLD_RANK:-0}\""})
+		spec := newSpec(t, tasks, [2]string{"talk", "for ((i = 0; i < 4000; i++)); do echo a line of some fifty letters that fills the disk $i; done; touch \"$GONBATCH_RUN_DIR/well-${OMPI_COMM_WORLD_RANK:-${RANK:-0}}\""})
 		tmpfs.Mount(t, spec.RunDir.Logs(), "size=64k")
 		var errOut bytes.Buffer
 		err := Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(mpi)}.Run(t.Context(), spec)

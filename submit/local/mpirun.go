@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,10 +27,7 @@ type mpirun struct {
 	root    bool
 }
 
-// errNoMPIRun says what to do if there is no mpirun.
-var errNoMPIRun = errors.New("cannot start several ranks on this machine: mpirun is not on PATH; install an MPI (Debian: apt install openmpi-bin, or mpich), or run one rank with --tasks 1")
-
-// findMPIRun finds mpirun and asks for its flavour.
+// findMPIRun finds mpirun and asks for its flavour. Without an mpirun, it returns none.
 func (r Runner) findMPIRun(ctx context.Context) (mpirun, error) {
 	look := r.LookPath
 	if look == nil {
@@ -39,7 +35,8 @@ func (r Runner) findMPIRun(ctx context.Context) (mpirun, error) {
 	}
 	path, err := look("mpirun")
 	if err != nil {
-		return mpirun{}, errNoMPIRun
+		fmt.Fprintln(r.Err, "no mpirun on PATH: the ranks connect over TCP")
+		return mpirun{}, nil
 	}
 	version, err := submit.ExecRunner{}.Run(ctx, path, "--version")
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 // saving is a program that is told to stop in its first start, in which rank 1 takes a second
 // longer to save, and ends in its second.
-const saving = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
+const saving = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${RANK:-0}}}
 echo "restart $GONBATCH_RESTARTS, requeue $GONBATCH_REQUEUE"
 [ "$GONBATCH_RESTARTS" = 0 ] || exit 0
 trap 'sleep $rank; echo "rank $rank saved"; exit 75' TERM
@@ -53,6 +53,7 @@ func TestStopAndGoOn(t *testing.T) {
 		{name: "one rank", tasks: 1, signal: syscall.SIGINT},
 		{name: "Open MPI", mpi: "mpirun.openmpi", tasks: 2, signal: syscall.SIGINT},
 		{name: "MPICH", mpi: "mpirun.mpich", tasks: 2, signal: syscall.SIGTERM},
+		{name: "no MPI", mpi: noMPI, tasks: 2, signal: syscall.SIGTERM},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := newSpec(t, tc.tasks, [2]string{"prepare", "echo prepared"}, [2]string{"train", saving})
@@ -86,13 +87,13 @@ func TestStopAndGoOn(t *testing.T) {
 
 // TestSecondInterruptKills: a second interrupt kills a program that ignores the first.
 func TestSecondInterruptKills(t *testing.T) {
-	for _, mpi := range []string{"", "mpirun.openmpi", "mpirun.mpich"} {
+	for _, mpi := range []string{"", "mpirun.openmpi", "mpirun.mpich", noMPI} {
 		t.Run(mpi, func(t *testing.T) {
 			tasks := 2
 			if mpi == "" {
 				tasks = 1
 			}
-			spec := newSpec(t, tasks, [2]string{"deaf", "trap '' TERM\nrank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}; echo $$ > \"$GONBATCH_RUN_DIR/pid-$rank\"; touch \"$GONBATCH_RUN_DIR/running-$rank\"\nfor ((i = 0; i < 6000; i++)); do sleep 0.1; done"})
+			spec := newSpec(t, tasks, [2]string{"deaf", "trap '' TERM\nrank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${RANK:-0}}}; echo $$ > \"$GONBATCH_RUN_DIR/pid-$rank\"; touch \"$GONBATCH_RUN_DIR/running-$rank\"\nfor ((i = 0; i < 6000; i++)); do sleep 0.1; done"})
 			again := make(chan struct{})
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
@@ -176,10 +177,10 @@ func TestFailureIsForgotten(t *testing.T) {
 // TestFailsWithRequeueCode: a program that was not told to stop has failed, even with the exit code
 // of one that has saved.
 func TestFailsWithRequeueCode(t *testing.T) {
-	for _, tasks := range []int{1, 2} {
+	for tasks, mpi := range map[int]string{1: "", 2: "mpirun.openmpi", 3: noMPI} {
 		spec := newSpec(t, tasks, [2]string{"train", "exit 75"})
 		var errOut bytes.Buffer
-		err := Runner{Out: &errOut, Err: &errOut, LookPath: lookOnly("mpirun.openmpi")}.Run(t.Context(), spec)
+		err := Runner{Out: &errOut, Err: &errOut, LookPath: lookOnly(mpi)}.Run(t.Context(), spec)
 		var job *submit.JobError
 		if !errors.As(err, &job) || job.Status.State != submit.Failed || job.Status.ExitCode != 1 {
 			t.Errorf("%d ranks: error %v, want that it has failed\n%s", tasks, err, &errOut)

@@ -21,7 +21,7 @@ type Runner struct {
 	Out, Err io.Writer
 	// Environ is the base of the programs' environment; nil is this process's.
 	Environ []string
-	// LookPath finds a command; nil is exec.LookPath.
+	// LookPath finds mpirun; nil is exec.LookPath.
 	LookPath func(string) (string, error)
 	// Drain, if set, returns once all output of a cell is in its log; through a recorder it arrives
 	// late.
@@ -188,13 +188,22 @@ func (s *start) warnUnshown(why error) {
 // logInterval is the time between two reads of rank 0's log.
 const logInterval = 100 * time.Millisecond
 
-// ranks runs a cell through mpirun. Every rank appends to its own log; rank 0's is shown as it
+// ranks runs a cell on several ranks. Every rank appends to its own log; rank 0's is shown as it
 // grows.
 func (s *start) ranks(ctx context.Context, cell rundir.Cell) (int, error) {
-	spec := s.spec
-	if err := checkWorkDir(spec, cell); err != nil {
+	if err := checkWorkDir(s.spec, cell); err != nil {
 		return 0, err
 	}
+	launch := s.throughMPI
+	if s.mpi == (mpirun{}) {
+		launch = s.ring
+	}
+	return s.showing(func() (int, error) { return launch(ctx, cell) })
+}
+
+// throughMPI starts the ranks of a cell by mpirun, and returns its exit code.
+func (s *start) throughMPI(ctx context.Context, cell rundir.Cell) (int, error) {
+	spec := s.spec
 	log, err := os.OpenFile(spec.RunDir.SchedulerLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
@@ -205,7 +214,7 @@ func (s *start) ranks(ctx context.Context, cell rundir.Cell) (int, error) {
 	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks as a step of that job, and wait for CPUs.
 	out := io.MultiWriter(&screen{out: s.Err}, kept)
 	cmd.Stdout, cmd.Stderr = out, out
-	return s.showing(func() (int, error) { return runGroup(ctx, cmd, tellMPIRun) })
+	return runGroup(ctx, cmd, tellLauncher)
 }
 
 func (r Runner) environ() []string {

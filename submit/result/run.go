@@ -17,10 +17,49 @@ import (
 )
 
 // Run is a run, identified by its run directory.
-type Run struct{ dir rundir.Dir }
+type Run struct {
+	dir      rundir.Dir
+	training string // Only this training run's metrics; "" for all.
+}
 
 // At returns the run whose run directory is at path. It doesn't read the directory.
-func At(path string) Run { return Run{rundir.At(path)} }
+func At(path string) Run { return Run{dir: rundir.At(path)} }
+
+// Find returns the runs whose run directories match a pattern, such as "runs/mnist-*" (see
+// filepath.Match), the oldest first.
+func Find(pattern string) (runs []Run) {
+	paths, err := filepath.Glob(pattern)
+	check(err)
+	for _, path := range paths { // Sorted; a run's name has its time.
+		if _, err := os.Stat(rundir.At(path).ManifestPath()); err == nil {
+			runs = append(runs, At(path))
+		}
+	}
+	if len(runs) == 0 {
+		panic(fmt.Errorf("result: no run matches %s", pattern))
+	}
+	return runs
+}
+
+// Trainings returns the names of the training runs that have written metrics, in their order. A
+// program with a single one has none of these names.
+func (r Run) Trainings() (names []string) {
+	for _, m := range r.Metrics() {
+		if m.Training != "" && !slices.Contains(names, m.Training) {
+			names = append(names, m.Training)
+		}
+	}
+	return names
+}
+
+// Training returns the run with the metrics of one of its training runs, such as one of a sweep.
+func (r Run) Training(name string) Run {
+	if all := r.Trainings(); !slices.Contains(all, name) {
+		panic(fmt.Errorf("result: the run %s has no training %q, only %q", r.Name(), name, all))
+	}
+	r.training = name
+	return r
+}
 
 // Dir returns the path of the run directory.
 func (r Run) Dir() string { return r.dir.Path() }
@@ -40,6 +79,9 @@ func (r Run) Metrics() []rundir.Measurement {
 	r.mustBeThere()
 	all, err := rundir.ReadMetrics(r.dir)
 	check(err)
+	if r.training != "" {
+		all = slices.DeleteFunc(all, func(m rundir.Measurement) bool { return m.Training != r.training })
+	}
 	return all
 }
 

@@ -4,6 +4,7 @@
 // The program has the pool in it, so that its malloc is the one of package memory.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -320,11 +321,43 @@ static void limit(void) {
   give(&whole);
 }
 
+// huge_pages reports whether the mapping with an address is marked for huge pages.
+static int huge_pages(const void *address) {
+  char line[4096];
+  int inside = 0, marked = 0;
+  FILE *f = fopen("/proc/self/smaps", "r");
+  check(f != NULL, "/proc/self/smaps");
+  while (fgets(line, sizeof line, f) != NULL) {
+    uintptr_t begin, end;
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2) inside = begin <= (uintptr_t)address && (uintptr_t)address < end;
+    if (inside && strncmp(line, "VmFlags:", 8) == 0) marked = strstr(line, " hg") != NULL;
+  }
+  fclose(f);
+  return marked;
+}
+
+// heap: blocks that are too small for the pool are in huge pages too, whichever function takes
+// them, however often the heap grows, and when it grows again after it was trimmed.
+static void heap(void) {
+  enum { COUNT = 100 };
+  char *all[COUNT];
+  for (int round = 0; round < 3; round++) {
+    for (size_t i = 0; i < COUNT; i++) {
+      char *b = all[i] = i % 2 ? malloc(MiB + under(2 * MiB)) : aligned_alloc(64, 64 * (MiB / 64 + under(2 * MiB / 64)));
+      check(b != NULL, "no memory");
+      check(huge_pages(b + MiB / 2), "a block is not in huge pages");
+    }
+    for (size_t i = 0; i < COUNT; i++) free(all[i]);
+    gb_trim();
+    for (size_t i = 0; i < 100000; i++) check(malloc(KiB) != NULL, "no memory");
+  }
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(void);
-  } tests[] = {{"calls", calls}, {"kernel", kernel}, {"mixed", mixed}, {"steps", steps}, {"less", less}, {"small", small}, {"threads", threads}, {"limit", limit}};
+  } tests[] = {{"calls", calls}, {"kernel", kernel}, {"mixed", mixed}, {"steps", steps}, {"less", less}, {"small", small}, {"threads", threads}, {"limit", limit}, {"heap", heap}};
   check(argc == 3, "blocks TEST SEED");
   state = strtoul(argv[2], NULL, 10);
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)

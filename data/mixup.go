@@ -1,0 +1,126 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// MixUp mixes each example with another one of ds in training runs: the first input becomes
+// w·own + (1-w)·other, and so does the label, with a random w from the distribution Beta(alpha,
+// alpha) (Zhang et al., mixup: Beyond Empirical Risk Minimization, 2017). alpha is more than 0 and
+// at most 1; 0.2 is usual. Which example is mixed with which depends only on the seed, the epoch
+// and the example's number. Each batch loads twice as many examples.
+//
+// The labels of ds are the numbers of classes, and become probabilities, [n, classes] float32, in
+// validations and tests too. Train with loss.CategoricalCrossEntropyLogits and
+// trainer.CategoricalAccuracy:
+//
+//	mixed := data.MixUp(data.Augment(folder, 1, data.RandomFlip(0.5)), 1, 0.2, len(folder.Classes()))
+//	parts, err := data.Split(mixed, 1, 0.8, 0.2)
+func MixUp(ds Dataset, seed uint64, alpha float64, classes int) Dataset {
+	return mixed{ds, seed, alpha, classes}
+}
+
+type mixed struct {
+	Dataset
+	seed    uint64
+	alpha   float64
+	classes int
+}
+
+var (
+	_ Epochs    = mixed{}
+	_ Described = mixed{}
+)
+
+// Describe implements Described.
+func (m mixed) Describe() string { return Describe(m.Dataset) }
+
+// Batch implements Dataset.
+func (m mixed) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, labels, err = m.Dataset.Batch(indices)
+	if err != nil {
+		return nil, nil, err
+	}
+	labels, err = m.probabilities(inputs, labels, len(indices))
+	return inputs, labels, err
+}
+
+// EpochBatch implements Epochs.
+func (m mixed) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	if !(m.alpha > 0 && m.alpha <= 1) {
+		return nil, nil, fmt.Errorf("data: mix %s: alpha must be more than 0 and at most 1, got %g", m.Name(), m.alpha)
+	}
+	others, weights := make([]int, len(indices)), make([]float32, len(indices))
+	for row, index := range indices {
+		random := randomOf(mixStream, m.seed, epoch, index)
+		others[row], weights[row] = random.IntN(m.Len()), float32(beta(m.alpha, random))
+	}
+	inputs, labels, err = EpochBatch(m.Dataset, epoch, slices.Concat(indices, others))
+	if err != nil {
+		return nil, nil, err
+	}
+	if labels, err = m.probabilities(inputs, labels, 2*len(indices)); err != nil {
+		return nil, nil, err
+	}
+	for _, list := range [][]*tensors.Tensor{inputs[:1], labels} {
+		for i, t := range list {
+			if list[i], err = mix(t, weights); err != nil {
+				return nil, nil, fmt.Errorf("data: mix %s: %w", m.Name(), err)
+			}
+		}
+	}
+	return inputs, labels, nil
+}
+
+// probabilities refuses examples that can't be mixed, and returns the labels as probabilities.
+func (m mixed) probabilities(inputs, labels []*tensors.Tensor, n int) ([]*tensors.Tensor, error) {
+	if len(inputs) != 1 || inputs[0].DType() != dtypes.Float32 {
+		return nil, fmt.Errorf("data: mix %s: it must have one input, of type float32", m.Name())
+	}
+	if len(labels) != 1 || labels[0].DType() != dtypes.Int32 || labels[0].Size() != n {
+		return nil, fmt.Errorf("data: mix %s: it must have one label, the number of a class, [n, 1] int32", m.Name())
+	}
+	all := make([]float32, n*m.classes)
+	for row, class := range tensors.MustCopyFlatData[int32](labels[0]) {
+		if class < 0 || int(class) >= m.classes {
+			return nil, fmt.Errorf("data: mix %s: there is an example of class %d, and MixUp was told of %d", m.Name(), class, m.classes)
+		}
+		all[row*m.classes+int(class)] = 1
+	}
+	labels[0].MustFinalizeAll()
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(all, n, m.classes)}, nil
+}
+
+// mix returns the first half of the rows of a tensor, mixed with the second half.
+func mix(t *tensors.Tensor, weights []float32) (*tensors.Tensor, error) {
+	defer t.MustFinalizeAll()
+	n := len(weights)
+	result := make([]float32, t.Size()/2)
+	size := len(result) / n
+	err := tensors.ConstFlatData(t, func(flat []float32) {
+		for i := range result {
+			w := weights[i/size]
+			result[i] = w*flat[i] + (1-w)*flat[len(result)+i]
+		}
+	})
+	return tensors.FromFlatDataAndDimensions(result, append([]int{n}, t.Shape().Dimensions[1:]...)...), err
+}
+
+// beta draws from the distribution Beta(a, a), for a up to 1 (Jöhnk, Erzeugung von betaverteilten
+// und gammaverteilten Zufallszahlen, 1964). It computes with logarithms, because the powers of
+// small numbers may vanish.
+func beta(a float64, random *rand.Rand) float64 {
+	for {
+		u, v := math.Log(1-random.Float64())/a, math.Log(1-random.Float64())/a
+		largest := max(u, v)
+		if sum := largest + math.Log(math.Exp(u-largest)+math.Exp(v-largest)); sum <= 0 {
+			return math.Exp(u - sum)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package distributed
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+
+	"gonbatch/internal/cluster"
+)
+
+// TestInitializerOf: the initializer that GoMLX keeps to itself is the one of the variable.
+func TestInitializerOf(t *testing.T) {
+	store := model.NewStore()
+	v := store.RootScope().WithInitializer(func(*graph.Graph, shapes.Shape) *graph.Node { panic("called") }).VariableWithShape("w", shapes.Make(tensors.FromValue(float32(0)).DType(), 2))
+	f, err := initializerOf(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if got := recover(); got != "called" {
+			t.Errorf("got %v", got)
+		}
+	}()
+	f(nil, v.Shape())
+}
+
+// TestNoInitializer: a variable with a value of its own has none.
+func TestNoInitializer(t *testing.T) {
+	store := model.NewStore()
+	v := store.RootScope().WithInitializer(initializer.Zero).VariableWithValue("w", float32(1))
+	if _, err := initializerOf(v); err == nil || !strings.Contains(err.Error(), "/w has no initializer") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCheckModelParallel: rows that the devices can't make are refused.
+func TestCheckModelParallel(t *testing.T) {
+	for _, test := range []struct {
+		world *World
+		n     int
+		want  string
+	}{
+		{&World{devices: 8}, 1, ""},
+		{&World{devices: 8}, 2, ""},
+		{&World{devices: 8}, 8, ""},
+		{&World{devices: 8}, 0, "each weight in 0 parts: there must be at least 1"},
+		{&World{devices: 8}, 3, "each weight in 3 parts, but this process has 8 devices: their number must be a multiple of 3"},
+		{&World{devices: 1}, 2, "each weight in 2 parts, but this process has 1 device: their number must be a multiple of 2"},
+		{&World{devices: 1, environment: cluster.Environment{Rank: 1, Size: 4}}, 1, ""},
+		{&World{devices: 1, environment: cluster.Environment{Rank: 1, Size: 4}}, 2, "but this is rank 1 of 4"},
+		{&World{devices: 1, forecaster: &forecaster{}}, 2, "a forecast (submit check --target) is only of whole weights"},
+	} {
+		err := test.world.CheckModelParallel(test.n)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%d of %d devices: got %v, want %q", test.n, test.world.devices, err, test.want)
+		}
+	}
+}
+
+// TestMesh: a mesh is the same one for each world, and divides an axis among the devices of a row.
+func TestMesh(t *testing.T) {
+	m, err := meshOf(2, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := meshOf(2, 4); again != m {
+		t.Error("another mesh for the same devices")
+	}
+	if other, _ := meshOf(4, 2); other == m {
+		t.Error("the same mesh for other rows")
+	}
+	spec, err := m.divided(1, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := spec.NumDevicesShardingAxis(1); got != 4 || spec.Rank() != 3 || spec.NumDevicesShardingAxis(0) != 1 || m.sharded.NumDevicesShardingAxis(0) != 2 {
+		t.Errorf("%s, and batches %s", spec, m.sharded)
+	}
+}

@@ -1,0 +1,59 @@
+package pjrt
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// split is whether the sums of StartAllReduceMean run while programs compute.
+var split atomic.Bool
+
+// Split makes the all-reduces of StartAllReduceMean run while the program computes, in the programs
+// that are built from now on. It must be the same on all ranks. XLA's own collectives always do.
+func Split(on bool) { split.Store(on) }
+
+// Splits reports whether Split is on.
+func Splits() bool { return split.Load() }
+
+// StartAllReduceMean begins the mean of x over all ranks, and returns a function that returns it.
+// What the program computes in between, it computes while the mean travels: call the function once
+// all means have been started that can be.
+//
+// Without Split, it is AllReduceMean. That of half precision always is.
+func StartAllReduceMean(x *graph.Node) (mean func() *graph.Node) {
+	if !split.Load() || Overlaps() || x.DType().IsHalfPrecision() || x.Shape().IsZeroSize() {
+		result := AllReduceMean(x)
+		return func() *graph.Node { return result }
+	}
+	d := does{op: allReduce}
+	d.check(x)
+	started := d.half(start, x)
+	return func() *graph.Node { return overRanks(d.half(finish, started)) }
+}
+
+// half adds the placeholder of a half to the graph. Its results are x, in whose memory the sum is
+// computed, and a scalar that exists once that has begun or ended. The next collective, and the
+// next half, depend on that.
+func (d does) half(part part, x *graph.Node) *graph.Node {
+	d.part = part
+	g, last := x.Graph(), collectives(x.Graph())
+	name := fmt.Sprintf("%s_%d", d.name(registeredRanks()), last.count)
+	function := graph.NewFunction(g, name, func(g *graph.Graph) []*graph.Node {
+		return []*graph.Node{graph.Parameter(g, "x", x.Shape()), graph.Parameter(g, "after", last.done.Shape())}
+	})
+	results := function.Call(x, last.done)
+	g.AttachState(order{}, lastCollective{count: last.count + 1, done: results[1]})
+	return results[0]
+}
+
+// halfBody returns the body of the function that replaces a placeholder of a half: a custom call
+// whose first result has the memory of x.
+func (p parameters) halfBody() string {
+	return fmt.Sprintf(`
+    %%result:2 = stablehlo.custom_call @%s(%s, %s) {api_version = 4 : i32, has_side_effect = true, backend_config = {}, `+
+		`output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>]} : (%s, %s) -> %s
+    return %%result#0, %%result#1 : %s, %s
+  }`, p.target(p.ranks), p.x, p.after, p.xType, p.afterType, p.resultType, p.xType, p.afterType)
+}

@@ -1,0 +1,83 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"gonbatch/internal/cluster"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+)
+
+// Without mpirun, this process starts the ranks itself, with the variables of torchrun: they
+// connect over TCP.
+
+// The time that the other ranks get when one has failed: to report why, and then to end.
+const (
+	toReport = 2 * time.Second
+	toEnd    = 10 * time.Second
+)
+
+// ring starts the ranks of a cell over TCP and returns the exit code of the first one that fails;
+// 0 if none does.
+func (s *start) ring(ctx context.Context, cell rundir.Cell) (int, error) {
+	port, err := freePort()
+	if err != nil {
+		return 0, err
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var (
+		running sync.WaitGroup
+		first   sync.Once
+		code    int
+		failure error
+	)
+	secret := rundir.EnvRendezvousKey + "=" + rand.Text()
+	for rank := range s.spec.Tasks() {
+		own := cluster.TorchrunVariables(rank, s.spec.Tasks(), port, filepath.Base(s.spec.RunDir.Path()))
+		cmd := exec.Command(s.spec.RunDir.Launcher(), cell.Name)
+		cmd.Env = slices.Concat(submit.CleanEnviron(s.environ()), own, []string{secret})
+		cmd.Stdout, cmd.Stderr = s.Err, s.Err
+		running.Go(func() {
+			ended, err := runGroup(ctx, cmd, tellLauncher)
+			if err == nil && ended == 0 {
+				return
+			}
+			first.Do(func() {
+				code, failure = ended, err
+				endOthers(ctx, fail)
+			})
+		})
+	}
+	running.Wait()
+	return code, failure
+}
+
+// freePort returns a port on which rank 0 can listen.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a port for the ranks: %w", err)
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
+// endOthers ends the ranks whose context fail cancels: they are told to stop when they have had
+// time to report, and killed later.
+func endOthers(ctx context.Context, fail context.CancelCauseFunc) {
+	if ctx.Err() != nil {
+		return // They have been told already.
+	}
+	again := make(chan struct{})
+	time.AfterFunc(toReport, func() { fail(submit.Interrupt{Signal: syscall.SIGTERM, Again: again}) })
+	time.AfterFunc(toReport+toEnd, func() { close(again) })
+}

@@ -1,0 +1,68 @@
+package result_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonbatch/kernel/display"
+	"gonbatch/submit/result"
+)
+
+// TestCompare: the table has a row for each training run, the flags that differ, and the newest
+// metrics.
+func TestCompare(t *testing.T) {
+	one := newRun(t, map[string]string{
+		"manifest.json": `{"format":1,"name":"a","flags":{"lr":"0.1","epochs":"3","only-a":"x"}}`,
+		"metrics.jsonl": `{"step":1,"train/loss":2,"train/data_wait":0.1}` + "\n" + `{"step":2,"train/loss":0.5,"val/loss":1}` + "\n",
+	})
+	sweep := newRun(t, map[string]string{
+		"manifest.json": `{"format":1,"name":"b","flags":{"lr":"<0.2>","epochs":"3"}}`,
+		"metrics.jsonl": `{"step":1,"val/loss":4,"training":"rate-1"}` + "\n" + `{"step":1,"val/loss":3,"training":"rate-2"}` + "\n" +
+			`{"step":2,"val/loss":2,"val/accuracy":0.75,"training":"rate-1"}` + "\n",
+	})
+	table := result.Compare(one, sweep)
+	want := strings.Join([]string{
+		"run      training  -lr    -only-a  train/loss  val/accuracy  val/loss",
+		"mnist-1            0.1    x        0.5                       1",
+		"mnist-1  rate-1    <0.2>                       0.75          2",
+		"mnist-1  rate-2    <0.2>                                     3", "",
+	}, "\n")
+	if got := table.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if html := table.Bundle()[display.HTML].(string); !strings.Contains(html, "&lt;0.2&gt;") || strings.Count(html, "<tr>") != 4 {
+		t.Errorf("as HTML: %s", html)
+	}
+	if got := sweep.Training("rate-1").Series("val/loss"); len(got) != 2 || got[1].Value != 2 {
+		t.Errorf("the series of one training run is %v", got)
+	}
+	defer func() {
+		if err := recover(); err == nil || !strings.Contains(err.(error).Error(), `no training "rate-3", only ["rate-1" "rate-2"]`) {
+			t.Errorf("got %v", err)
+		}
+	}()
+	sweep.Training("rate-3")
+}
+
+// TestFind: run directories are found, and nothing else.
+func TestFind(t *testing.T) {
+	one := newRun(t, map[string]string{"manifest.json": `{"format":1}`, "../notes/x": "", "../mnist-0": ""})
+	found := result.Find(filepath.Join(filepath.Dir(one.Dir()), "*"))
+	if len(found) != 1 || found[0].Dir() != one.Dir() {
+		t.Errorf("found %v", found)
+	}
+	defer func() {
+		if err := recover(); err == nil || !strings.Contains(err.(error).Error(), "no run matches") {
+			t.Errorf("got %v", err)
+		}
+	}()
+	result.Find(filepath.Join(t.TempDir(), "*"))
+}
+
+// TestCompareNothing: without runs, the table is empty.
+func TestCompareNothing(t *testing.T) {
+	if got := result.Compare(); len(got.Rows) != 0 {
+		t.Errorf("got %v", got)
+	}
+}
