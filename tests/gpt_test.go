@@ -75,7 +75,7 @@ func TestGPTInJupyter(t *testing.T) {
 	result := inJupyter(t, "gpt.ipynb", ranktest.QuickCompilation, "TRAINER_MAX_STEPS=4", "TRAINER_BATCH_SIZE=8", "TRAINER_SCHEDULE_WARMUP_STEPS=2",
 		"TRAINER_VAL_CHECK_INTERVAL=2", "TRAINER_EVAL_BATCH_SIZE=16", "TRAINER_LIMIT_VAL_BATCHES=1")
 	all := strings.Join(result.Outputs, "\n")
-	wantAll(t, all, "different ones. It begins:", "\npackage ", "val/bits_per_token", "the weights are those after step 4")
+	wantAll(t, all, "different ones. It begins:", "\npackage ", "val/bits_per_token", "the weights are those after step ")
 	if last := result.Outputs[len(result.Outputs)-1]; !strings.Contains(last, "func New") || len(last) < 400 {
 		t.Errorf("the last cell has written %q", last)
 	}
