@@ -109,7 +109,8 @@ func (b *BatchNormBuilder) variables() normalization {
 	}
 	scale, offset := variable("scale", initializer.One, true), variable("offset", initializer.Zero, true)
 	if l2 := model.GetParamOr(scope, regularizer.ParamL2, 0.0); l2 > 0 {
-		regularizer.L2(l2)(b.x.Graph(), scale)
+		term := graph.MulScalar(graph.ReduceAllSum(graph.Square(scale.NodeValue(b.x.Graph()))), l2)
+		train.AddRegularizationLoss(graph.ConvertDType(term, b.x.DType())) // The type of the other layers' terms, to which GoMLX adds it.
 	}
 	return normalization{
 		scope: scope, x: b.x, epsilon: b.epsilon, scale: scale.NodeValue(b.x.Graph()), offset: offset.NodeValue(b.x.Graph()),
