@@ -11,6 +11,7 @@ import (
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
+	"gonbatch/tests/cluster"
 )
 
 // TestGAN trains the notebook with two models, two losses and two optimizers for two short epochs,
@@ -43,6 +44,32 @@ func TestGAN(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ganFromJupyter executes the notebook in a real Jupyter client on a cluster's login node. It shows,
+// saves and submits its own job, on two nodes, and reads the losses.
+func ganFromJupyter(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, append(c.Env(), ranktest.QuickCompilation, "SUBMIT_CPUS_PER_TASK=1", "SUBMIT_MPI=pmix",
+		"TRAINER_LIMIT_TRAIN_BATCHES=2", "TRAINER_LIMIT_VAL_BATCHES=1", "TRAINER_LOG_EVERY=1")...)
+	result := u.execute(t, u.copyExample(t, "gan.ipynb"))
+	if result.Error != "" {
+		t.Fatalf("%s\n%s", result.Error, result.Log)
+	}
+	if n := len(result.Outputs); n != 11 {
+		t.Fatalf("%d code cells, want 11", n)
+	}
+	checkJudge(t, result.Outputs[4])
+	for cell, wants := range map[int][]string{
+		4: {"val/generator_loss", "val/discriminator_loss"},
+		5: {"#SBATCH --nodes=2", "-max_epochs 20"},
+		6: {"run directory: ", "sbatch "},
+		7: {"run directory: ", "job "},
+		8: {": completed", "epoch 20/20"},
+		9: {"completed", "val/generator_loss"},
+	} {
+		wantAll(t, result.Outputs[cell], wants...)
+	}
+	checkShown(t, result, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 1)
 }
 
 // judged matches what the notebook's reader prints about the drawn digits.

@@ -24,7 +24,7 @@ func TestSlurm(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *cluster.Cluster){
 		"a launcher and an MPI that do not match": mismatch, "a failing notebook": failing, "cancel": cancel, "by hand": byHand,
 		"hostile names": hostile, "refused by sbatch": refused, "fences": fences, "linear regression": linearOnTwoNodes, "a GPT": gptOnTwoNodes,
-		"Fashion-MNIST": fashionOnTwoNodes, "CIFAR-10": cifarOnTwoNodes, "the tour": tourFromJupyter,
+		"Fashion-MNIST": fashionOnTwoNodes, "CIFAR-10": cifarOnTwoNodes, "the tour": tourFromJupyter, "the GAN": ganFromJupyter,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

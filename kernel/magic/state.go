@@ -1,6 +1,7 @@
 package magic
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -104,19 +105,38 @@ func jsonNumber(value float64) any {
 	return value
 }
 
-// mostMeasures is the maximum number of metrics on a card.
+// mostMeasures is the maximum number of lines of metrics on a card.
 const mostMeasures = 12
 
-// measures returns the newest values, sorted by name. The epoch is left to the progress bar.
+// measures returns the newest values, sorted by name. The epoch is left to the progress bar. If
+// there are too many, those that say nothing about the model are left out first.
 func (s state) measures() []string {
 	var parts []string
 	if s.Step > 0 {
 		parts = append(parts, fmt.Sprintf("step %d", s.Step))
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Metrics)) {
-		if name != "epoch" && len(parts) < mostMeasures {
-			parts = append(parts, fmt.Sprintf("%s %.4g", name, s.Metrics[name]))
-		}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Metrics)), func(name string) bool { return name == "epoch" })
+	all := len(names)
+	if room := mostMeasures - len(parts); all > room {
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(aboutSpeed(a), aboutSpeed(b)) })
+		names = slices.Sorted(slices.Values(names[:room-1]))
+	}
+	for _, name := range names {
+		parts = append(parts, fmt.Sprintf("%s %.4g", name, s.Metrics[name]))
+	}
+	if left := all - len(names); left > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", left))
 	}
 	return parts
+}
+
+// aboutSpeed returns 1 for a metric about the training run, such as its speed, and 0 for one about
+// the model.
+func aboutSpeed(name string) int {
+	for _, end := range []string{"learning_rate", "examples_per_second", "data_wait", "loss_scale"} {
+		if strings.HasSuffix(name, end) {
+			return 1
+		}
+	}
+	return 0
 }
