@@ -21,7 +21,7 @@ func TestGAN(t *testing.T) {
 	for _, tasks := range []string{"1", "2"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)
-			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "gan.ipynb"), "--", "-max_epochs", "2", "-limit_train_batches", "10", "-log_every", "5")
+			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "gan.ipynb"), "--", "-max_epochs", "2", "-limit_train_batches", "10", "-limit_val_batches", "2", "-log_every", "5")
 			checkJudge(t, out)
 			run := u.run(t)
 			all, err := rundir.ReadMetrics(run)
