@@ -26,12 +26,12 @@ func TestForecast(t *testing.T) {
 		` +reduces +1\.6 MiB by 1 collective`,
 		` +time +at least .*`,
 	)
-	// All models of a GAN train in one step, with three batch normalizations.
+	// All models of a GAN train in one step, with four batch normalizations.
 	for _, w := range []struct{ nodes, gpus int }{{1, 1}, {1, 8}, {2, 8}} {
 		out := u.mustSubmit(t, "check", "--target", "h100", "--nodes", fmt.Sprint(w.nodes), "--gpus-per-node", fmt.Sprint(w.gpus), example(t, "gan.ipynb"))
-		want := []string{fmt.Sprintf(`each GPU of %d x h100 .*`, w.nodes*w.gpus), ` +- parameters +446\.3 KiB`, ` +time +at least .*`}
+		want := []string{fmt.Sprintf(`each GPU of %d x h100 .*`, w.nodes*w.gpus), ` +- parameters +1\.4 MiB`, ` +time +at least .*`}
 		if w.nodes*w.gpus > 1 {
-			want = append(want, ` +reduces +447\.9 KiB by 10 collectives`)
+			want = append(want, ` +reduces +1\.4 MiB by 17 collectives`)
 		}
 		wantPlaces(t, out, want...)
 	}
