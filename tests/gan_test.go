@@ -46,8 +46,8 @@ func TestGAN(t *testing.T) {
 	}
 }
 
-// ganFromJupyter executes the notebook in a real Jupyter client on a cluster's login node. It shows,
-// saves and submits its own job, on two nodes, and reads the losses.
+// ganFromJupyter executes the notebook in a real Jupyter client on a cluster's login node. It
+// shows, saves and submits its own job, on two nodes, and reads the losses.
 func ganFromJupyter(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, append(c.Env(), ranktest.QuickCompilation, "SUBMIT_CPUS_PER_TASK=1", "SUBMIT_MPI=pmix",
 		"TRAINER_LIMIT_TRAIN_BATCHES=2", "TRAINER_LIMIT_VAL_BATCHES=1", "TRAINER_LOG_EVERY=1")...)
