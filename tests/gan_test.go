@@ -61,10 +61,10 @@ func ganFromJupyter(t *testing.T, c *cluster.Cluster) {
 	checkJudge(t, result.Outputs[4])
 	for cell, wants := range map[int][]string{
 		4: {"val/generator_loss", "val/discriminator_loss"},
-		5: {"#SBATCH --nodes=2", "-max_epochs 20"},
+		5: {"#SBATCH --nodes=2", "-max_epochs 10"},
 		6: {"run directory: ", "sbatch "},
 		7: {"run directory: ", "job "},
-		8: {": completed", "epoch 20/20"},
+		8: {": completed", "epoch 10/10"},
 		9: {"completed", "val/generator_loss"},
 	} {
 		wantAll(t, result.Outputs[cell], wants...)
