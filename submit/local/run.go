@@ -196,7 +196,7 @@ func (s *start) ranks(ctx context.Context, cell rundir.Cell) (int, error) {
 	}
 	launch := s.throughMPI
 	if s.mpi == (mpirun{}) {
-		launch = s.ring
+		launch = s.overTCP
 	}
 	return s.showing(func() (int, error) { return launch(ctx, cell) })
 }

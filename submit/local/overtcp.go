@@ -26,9 +26,9 @@ const (
 	toEnd    = 10 * time.Second
 )
 
-// ring starts the ranks of a cell over TCP and returns the exit code of the first one that fails;
+// overTCP starts the ranks of a cell itself, and returns the exit code of the first one that fails;
 // 0 if none does.
-func (s *start) ring(ctx context.Context, cell rundir.Cell) (int, error) {
+func (s *start) overTCP(ctx context.Context, cell rundir.Cell) (int, error) {
 	port, err := freePort()
 	if err != nil {
 		return 0, err
