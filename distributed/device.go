@@ -118,7 +118,7 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 		return err
 	}
 	keepPrograms(c)
-	if err := w.useKernels(c); err != nil {
+	if err := w.useKernels(ctx, c); err != nil {
 		return err
 	}
 	if w.platform == plugin.CUDA && w.Size() > 1 {

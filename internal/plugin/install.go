@@ -9,6 +9,7 @@ import (
 
 	"gonbatch/internal/fetch"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/sharedlib"
 )
 
 // way is one way to get a plugin.
@@ -65,14 +66,19 @@ func install(ctx context.Context, opts Options) (dir string, err error) {
 	return "", fmt.Errorf("plugin: %w", failed)
 }
 
-// install gets the library under another name, checks it, and only then renames it: no process
-// finds an unchecked plugin.
+// install installs the platform's plugin.
 func (w way) install(ctx context.Context, opts Options) error {
+	return w.installAs(ctx, opts, FileName(opts.Platform), entry)
+}
+
+// installAs gets the library under another name, checks that it has the symbol, and only then
+// renames it: no process finds an unchecked library.
+func (w way) installAs(ctx context.Context, opts Options, name string, symbol sharedlib.Symbol) error {
 	dir := w.dir(opts)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	final := filepath.Join(dir, FileName(opts.Platform))
+	final := filepath.Join(dir, name)
 	raw := filepath.Join(dir, "unchecked.so")
 	if err := os.RemoveAll(raw); err != nil {
 		return err
@@ -80,7 +86,7 @@ func (w way) install(ctx context.Context, opts Options) error {
 	if err := w.get(ctx, raw, opts); err != nil {
 		return err
 	}
-	if err := check(raw); err != nil {
+	if err := sharedlib.Check(raw, symbol); err != nil {
 		return errors.Join(err, os.Remove(raw))
 	}
 	// Run directories have links to it: writing to one of them would change all.

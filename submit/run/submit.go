@@ -125,7 +125,7 @@ func (rs *Runs) start(ctx context.Context, req Request) (s Started, err error) {
 		return s, err
 	}
 	p.Reuse = reuse
-	if err := p.TakeOneDNN(ctx, rs.Shell, asked); err != nil {
+	if err := p.TakeOneDNN(ctx, rs.Shell, &asked, &decided); err != nil {
 		return s, err
 	}
 	draft, err := rs.draft(ctx, req, p, &asked, &decided)

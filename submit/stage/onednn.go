@@ -16,16 +16,11 @@ import (
 	"gonbatch/submit/loader"
 )
 
-// oneDNNName is the name by which the programs look for the library themselves.
-const oneDNNName = "libdnnl.so.3"
-
-// isOneDNN is a function that only version 3 has.
-var isOneDNN = sharedlib.Has("dnnl_memory_desc_create_with_strides", "oneDNN 3")
-
 // OneDNN returns the value of JobSpec.OneDNN with which the ranks compute as programs on this
-// machine do. Here these open the library that GONBATCH_ONEDNN names, or else the loader's. A
-// GONBATCH_ONEDNN that names no oneDNN 3 is an error; without that variable, no library is none. A
-// job that computes on GPUs, or that has its own GONBATCH_ONEDNN, gets no value.
+// machine do. Here these open the library that GONBATCH_ONEDNN names, or else the loader's, or else
+// the one that gonbatch has installed. A GONBATCH_ONEDNN that names no oneDNN 3 is an error; without
+// that variable, no library is none. A job that computes on GPUs, or that has its own
+// GONBATCH_ONEDNN, gets no value.
 func OneDNN(ctx context.Context, shell submit.Shell, spec submit.JobSpec) (string, error) {
 	if _, own := spec.Env[rundir.EnvOneDNN]; own || spec.Platform == plugin.CUDA {
 		return "", nil
@@ -40,10 +35,30 @@ func OneDNN(ctx context.Context, shell submit.Shell, spec submit.JobSpec) (strin
 	return submit.OneDNNStaged, nil
 }
 
-// TakeOneDNN makes Stage put the library into the run directory if the job uses it.
-func (p *Prepared) TakeOneDNN(ctx context.Context, shell submit.Shell, spec submit.JobSpec) (err error) {
-	if spec.OneDNN == submit.OneDNNStaged {
-		p.oneDNN, err = findOneDNN(ctx, shell)
+// provideOneDNN installs oneDNN if programs on the CPU would find none. Without it they only take
+// longer, so a failure is a warning.
+func provideOneDNN(ctx context.Context, shell submit.Shell) {
+	if shell.Getenv(rundir.EnvOneDNN) != "" {
+		return
+	}
+	if path, err := findOneDNN(ctx, shell); path != "" || err != nil {
+		return
+	}
+	if _, err := plugin.EnsureOneDNN(ctx, plugin.Options{Progress: shell.Err, Getenv: shell.Getenv}); err != nil {
+		shell.Warn("%v; without it, training on CPUs takes longer", err)
+	}
+}
+
+// TakeOneDNN decides about the library again, because Prepare may have installed one, and makes
+// Stage put it into the run directory if the job uses it. The specs are those of one job.
+func (p *Prepared) TakeOneDNN(ctx context.Context, shell submit.Shell, specs ...*submit.JobSpec) (err error) {
+	for _, spec := range specs {
+		if spec.OneDNN, err = OneDNN(ctx, shell, *spec); err != nil {
+			return err
+		}
+		if spec.OneDNN == submit.OneDNNStaged {
+			p.oneDNN, err = findOneDNN(ctx, shell)
+		}
 	}
 	return err
 }
@@ -53,8 +68,10 @@ func findOneDNN(ctx context.Context, shell submit.Shell) (string, error) {
 	libraries := loader.New(ctx, shell.Runner, shell.Getenv)
 	name := shell.Getenv(rundir.EnvOneDNN)
 	if name == "" {
-		path, _ := firstOneDNN(libraries.Find(oneDNNName))
-		return path, nil
+		if path, err := firstOneDNN(libraries.Find(plugin.OneDNNName)); err == nil {
+			return path, nil
+		}
+		return plugin.FindOneDNN(plugin.Options{Getenv: shell.Getenv}), nil
 	}
 	paths := []string{name}
 	if !strings.Contains(name, "/") {
@@ -63,7 +80,7 @@ func findOneDNN(ctx context.Context, shell submit.Shell) (string, error) {
 	path, err := firstOneDNN(paths)
 	if err != nil {
 		return "", fmt.Errorf("%s=%s: %w\nset it to the path of %s, or to %s; if only the nodes have the library, unset it and submit with --env %s=%s",
-			rundir.EnvOneDNN, name, err, oneDNNName, rundir.OneDNNOff, rundir.EnvOneDNN, name)
+			rundir.EnvOneDNN, name, err, plugin.OneDNNName, rundir.OneDNNOff, rundir.EnvOneDNN, name)
 	}
 	return path, nil
 }
@@ -85,7 +102,7 @@ func firstOneDNN(paths []string) (string, error) {
 
 // checkOneDNN refuses a library that the programs would refuse.
 func checkOneDNN(path string) error {
-	if err := sharedlib.Check(path, isOneDNN); err != nil {
+	if err := sharedlib.Check(path, plugin.OneDNN); err != nil {
 		return err
 	}
 	needs, err := sharedlib.Needs(path)

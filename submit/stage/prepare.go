@@ -72,13 +72,17 @@ func inModule(module *export.Module, f func(dir string) error) error {
 
 // providePlugin installs the plugin if it is missing. CUDA's plugin is used in place, because it
 // finds NVIDIA's libraries relative to its own path. Without a platform it installs the CPU's
-// plugin, which always works.
+// plugin, which always works. With the CPU's, it installs oneDNN.
 func (p *Prepared) providePlugin(ctx context.Context, shell submit.Shell, platform string) error {
 	opts := plugin.Options{Platform: cmp.Or(platform, plugin.CPU), Progress: shell.Err, Getenv: shell.Getenv}
 	dir, err := plugin.Ensure(ctx, opts)
-	if err != nil || platform != plugin.CUDA {
-		p.plugin = dir
+	if err != nil {
 		return err
+	}
+	if platform != plugin.CUDA {
+		p.plugin = dir
+		provideOneDNN(ctx, shell)
+		return nil
 	}
 	p.PluginDir, err = filepath.EvalSymlinks(dir)
 	return err
