@@ -58,7 +58,7 @@ func (w *World) explainBusy(err error, batchSize, lanes int) error {
 // setMesh sets the mesh for the number of devices.
 func (w *World) setMesh() (err error) {
 	w.mesh = nil
-	cpulib.Convolve(w.devices == 1 && pjrt.HasKernels())
+	cpulib.Convolve(pjrt.HasKernels())
 	if w.devices > 1 {
 		w.mesh, err = meshOf(w.devices, 1)
 	}

@@ -1,4 +1,5 @@
 // Convolutions of images [batch, height, width, channels], and their gradients.
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ typedef struct {
   int64_t op, batch, height, width, in, out_height, out_width, out, rows, columns;
   int64_t stride[2], dilation[2], before[2], after[2];
   int64_t swapped;  // The weights are [rows, columns, out, in], not [rows, columns, in, out].
+  int64_t alone;    // The calling thread computes it alone, beside others.
 } form;
 
 // buffer is one of the operands, or the result. oneDNN may want the weights in a layout of its own.
@@ -42,6 +44,12 @@ typedef struct {
 } desk;
 
 static desk desks[GB_DNN_MOST_PARTS];
+
+// guests are the desks of threads that compute alone, each for one convolution at a time.
+static struct {
+  desk desk;
+  atomic_flag taken;
+} guests[GB_DNN_MOST_PARTS];
 
 static size_t aligned(size_t size) { return (size + 63) & ~(size_t)63; }
 
@@ -219,16 +227,17 @@ static form cut(const kernel *k, int part, float **image, float **result) {
   return own;
 }
 
-// compute finds the place of a, b and out in the convolution.
-static int compute(const void *of, int part) {
-  const kernel *k = of;
+// compute_at finds the place of a, b and out in the convolution.
+static int compute_at(desk *d, const kernel *k, int part) {
   float *image = k->a, *weights = k->b, *result = k->out;
   if (k->form->op == BACKWARD_DATA) image = k->out, result = k->a;
   if (k->form->op == BACKWARD_WEIGHTS) weights = part == 0 ? k->out : NULL, result = k->b;
   form own = cut(k, part, &image, &result);
-  plan *p = plan_for(&desks[part], &own, k->threads);
-  return p == NULL || set_data(&desks[part], p, image, weights, result) || run(p);
+  plan *p = plan_for(d, &own, k->threads);
+  return p == NULL || set_data(d, p, image, weights, result) || run(p);
 }
+
+static int compute(const void *of, int part) { return compute_at(&desks[part], of, part); }
 
 // add_up adds the other parts' sums to a part of the first one's.
 static int add_up(const void *of, int part) {
@@ -252,15 +261,33 @@ static int convolve(kernel k) {
   return k.form->op == BACKWARD_WEIGHTS && k.parts > 1 && gb_dnn_together(add_up, &k, k.parts);
 }
 
+// convolve_alone computes on the calling thread, at a desk that no other thread has.
+static int convolve_alone(kernel k) {
+  k.parts = k.threads = 1;
+  int at = 0;
+  while (at < GB_DNN_MOST_PARTS && atomic_flag_test_and_set(&guests[at].taken)) at++;
+  if (at == GB_DNN_MOST_PARTS) return 1;
+  gb_dnn_alone();
+  int failed = k.out == NULL ? plan_for(&guests[at].desk, k.form, 1) == NULL : compute_at(&guests[at].desk, &k, 0);
+  atomic_flag_clear(&guests[at].taken);
+  return failed;
+}
+
+static int convolve_together(kernel k) {
+  gb_dnn_lock();
+  int failed = convolve(k);
+  gb_dnn_unlock();
+  return failed;
+}
+
 int gb_dnn_convolution(const int64_t *numbers, int64_t length, const float *a, const float *b, float *out, char *error,
                        size_t error_size) {
   if (length != sizeof(form) / sizeof(int64_t)) {
     snprintf(error, error_size, "a convolution of %lld numbers, not %zu", (long long)length, sizeof(form) / sizeof(int64_t));
     return 1;
   }
-  gb_dnn_lock();
-  int failed = convolve((kernel){(const form *)numbers, (float *)a, (float *)b, out, 0, 0});
-  gb_dnn_unlock();
+  kernel k = {(const form *)numbers, (float *)a, (float *)b, out, 0, 0};
+  int failed = k.form->alone ? convolve_alone(k) : convolve_together(k);
   if (failed) snprintf(error, error_size, "oneDNN can't compute this convolution");
   return failed;
 }

@@ -116,3 +116,8 @@ void gb_dnn_lock(void) {
 }
 
 void gb_dnn_unlock(void) { pthread_mutex_unlock(&mutex); }
+
+void gb_dnn_alone(void) {
+  if (gb_dnn.set_dynamic != NULL) gb_dnn.set_dynamic(0);
+  if (gb_dnn.set_threads != NULL) gb_dnn.set_threads(1);
+}

@@ -92,6 +92,9 @@ int gb_dnn_threads(void);
 void gb_dnn_lock(void);
 void gb_dnn_unlock(void);
 
+// gb_dnn_alone makes oneDNN compute on one thread for the calling thread, which needs no lock.
+void gb_dnn_alone(void);
+
 // gb_dnn_parts returns into how many parts to cut a kernel of that many rows: one for each thread,
 // or 1 if oneDNN should divide the work itself, because there are few rows. From then on, oneDNN
 // computes on one thread for the caller, which has the lock.

@@ -8,6 +8,7 @@
 typedef struct {
   int64_t pairs, m, n, k;
   int64_t transposed_a, transposed_b;  // In memory: k x m, n x k.
+  int64_t alone;                       // As in a convolution.
 } form;
 
 // kernel is a product that is to be computed in parts: of the longer side of the result, or of the
@@ -52,12 +53,25 @@ static int pairs(const void *of, int part) {
   return failed;
 }
 
+static int compute_alone(kernel k) {
+  k.parts = 1;
+  gb_dnn_alone();
+  return pairs(&k, 0);
+}
+
 static int compute(kernel k) {
   const form *f = k.form;
   k.parts = gb_dnn_parts(f->pairs);
   if (k.parts > 1) return gb_dnn_together(pairs, &k, k.parts);
   k.parts = gb_dnn_parts(f->m >= f->n ? f->m : f->n);
   return gb_dnn_together(sides, &k, k.parts);
+}
+
+static int compute_together(kernel k) {
+  gb_dnn_lock();
+  int failed = compute(k);
+  gb_dnn_unlock();
+  return failed;
 }
 
 int gb_dnn_product(const int64_t *numbers, int64_t length, const float *a, const float *b, float *out, char *error,
@@ -67,9 +81,8 @@ int gb_dnn_product(const int64_t *numbers, int64_t length, const float *a, const
     return 1;
   }
   if (out == NULL) return 0;
-  gb_dnn_lock();
-  int failed = compute((kernel){(const form *)numbers, a, b, out, 0});
-  gb_dnn_unlock();
+  kernel k = {(const form *)numbers, a, b, out, 0};
+  int failed = k.form->alone ? compute_alone(k) : compute_together(k);
   if (failed) snprintf(error, error_size, "oneDNN can't multiply these matrices");
   return failed;
 }

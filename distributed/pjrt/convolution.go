@@ -24,19 +24,24 @@ type convolution struct {
 	rows, columns                          int // of the kernel
 	strides, dilations, zeros, zerosBehind [2]int
 	swapped                                bool // The weights are [rows, columns, out, in], not [rows, columns, in, out].
+	alone                                  bool // The calling thread computes it alone: those of other devices do the same.
 }
 
 // form returns the numbers that a kernel reads; onednn/convolution.c has the same order.
 func (c convolution) form() []int {
-	swapped := 0
-	if c.swapped {
-		swapped = 1
-	}
 	form := []int{c.operation, c.batch, c.height, c.width, c.in, c.outHeight, c.outWidth, c.out, c.rows, c.columns}
 	for _, pair := range [][2]int{c.strides, c.dilations, c.zeros, c.zerosBehind} {
 		form = append(form, pair[:]...)
 	}
-	return append(form, swapped)
+	return append(form, number(c.swapped), number(c.alone))
+}
+
+// number is a truth value for a kernel.
+func number(of bool) int {
+	if of {
+		return 1
+	}
+	return 0
 }
 
 // maxWeights is the largest number of weights for which a kernel is faster. It rearranges them in
@@ -52,9 +57,24 @@ func (c convolution) isFast() bool {
 	return C.gb_convolution_is_fast(&form[0], C.int64_t(len(form))) != 0
 }
 
-// convolutionCall writes the call of a kernel for a convolution, if a kernel can compute it.
-func convolutionCall(o operation) (string, bool) {
+// convolutionCall writes the call of a kernel for a convolution, if a kernel can compute it: on one
+// device if p is nil.
+func (p *perDevice) convolutionCall(o operation) (string, bool) {
+	if p == nil {
+		return convolutionCall(o, false)
+	}
+	its := convolutionCut(o)
+	in, ok := p.local(o, its)
+	if !ok {
+		return "", false
+	}
+	statement, ok := convolutionCall(in, true)
+	return p.divide(o, in, its, statement), ok
+}
+
+func convolutionCall(o operation, alone bool) (string, bool) {
 	c, ok := parseConvolution(o)
+	c.alone = alone
 	if !ok || c.rows*c.columns*c.in*c.out > maxWeights || !c.isFast() {
 		return "", false
 	}

@@ -30,7 +30,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: parsed %+v over %d, want %+v", name, got, over, d)
 		}
 	}
-	for _, name := range []string{"gonbatch_all_reduce_sum_over_4", "gonbatch_all_reduce_sum_over_4_0_inlined", "gonbatch_product_1"} {
+	for _, name := range []string{"gonbatch_all_reduce_sum_over_4", "gonbatch_all_reduce_sum_over_4_0_inlined", "gonbatch_product_2"} {
 		if d, _, ok := parse(name); ok {
 			t.Errorf("%s: parsed %+v", name, d)
 		}

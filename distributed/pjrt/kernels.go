@@ -28,8 +28,8 @@ type Kernels struct{ Convolution, Product unsafe.Pointer }
 // The names of the custom calls. A change of the forms needs another name, because compiled
 // programs are cached.
 const (
-	convolutionTarget = "gonbatch_convolution_1"
-	productTarget     = "gonbatch_product_1"
+	convolutionTarget = "gonbatch_convolution_2"
+	productTarget     = "gonbatch_product_2"
 )
 
 // kernelsOn reports whether programs use kernels. The lock protects it.
@@ -70,8 +70,7 @@ var kernelCalls atomic.Int64
 // KernelCalls returns how many operations of this process's programs kernels compute.
 func KernelCalls() int { return int(kernelCalls.Load()) }
 
-// HasKernels reports whether kernels compute for the programs of one device that are compiled from
-// now on.
+// HasKernels reports whether kernels compute for the programs that are compiled from now on.
 func HasKernels() bool {
 	mu.Lock()
 	defer mu.Unlock()
@@ -89,15 +88,16 @@ func useKernels(module string) (string, int) {
 // severalPartitions matches a program that XLA divides among the devices of a process.
 var severalPartitions = regexp.MustCompile(`stablehlo\.num_partitions = ([2-9]|1\d)`)
 
-// withKernels replaces the convolutions and products that a kernel computes faster. XLA divides a
-// custom call's work among devices only by giving each of them all of it, so programs for several
-// devices stay as they are.
+// withKernels replaces the convolutions and products that a kernel computes faster.
 func withKernels(module string) (string, int) {
+	var devices *perDevice
 	if severalPartitions.MatchString(module) {
-		return module, 0
+		if devices = perDeviceOf(module); devices == nil {
+			return module, 0
+		}
 	}
-	module, convolutions := replaceOperations(module, "convolution", convolutionCall)
-	module, products := withProducts(module)
+	module, convolutions := replaceOperations(module, "convolution", devices.convolutionCall)
+	module, products := withProducts(module, devices)
 	kernelCalls.Add(int64(convolutions + products))
 	return module, convolutions + products
 }

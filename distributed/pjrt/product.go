@@ -10,18 +10,12 @@ import (
 type product struct {
 	pairs, m, n, k           int
 	transposedA, transposedB bool // In memory: k x m, n x k.
+	alone                    bool // As in a convolution.
 }
 
 // form returns the numbers that a kernel reads; onednn/product.c has the same order.
 func (p product) form() []int {
-	form := []int{p.pairs, p.m, p.n, p.k, 0, 0}
-	if p.transposedA {
-		form[4] = 1
-	}
-	if p.transposedB {
-		form[5] = 1
-	}
-	return form
+	return []int{p.pairs, p.m, p.n, p.k, number(p.transposedA), number(p.transposedB), number(p.alone)}
 }
 
 // minProduct is the smallest number of multiplications for which a kernel is faster. XLA compiles
@@ -33,8 +27,9 @@ var transposition = regexp.MustCompile(`^\n( *)(%\w+) = "stablehlo\.transpose"\(
 
 // withProducts replaces the products of matrices that a kernel computes faster. XLA can't see that
 // the transposition of a custom call's result is also a product, so that of a product, which GoMLX
-// writes on the next line, is replaced too. XLA removes what is then not used.
-func withProducts(module string) (string, int) {
+// writes on the next line, is replaced too. XLA removes what is then not used. On several
+// devices, each computes a part.
+func withProducts(module string, devices *perDevice) (string, int) {
 	var out strings.Builder
 	replaced := 0
 	for {
@@ -46,11 +41,11 @@ func withProducts(module string) (string, int) {
 		out.WriteString(module[:at[0]])
 		statement := module[at[0]:at[1]]
 		module = module[at[1]:]
-		if p, ok := parseProduct(o); ok {
+		if c, ok := devices.productCall(o); ok {
 			replaced++
-			statement = o.kernelCall(productTarget, p.form())
-			if m := transposition.FindStringSubmatch(module); m != nil && m[3] == o.name {
-				statement += "\n" + o.transposed(m[1], m[2], m[5]).kernelCall(productTarget, p.swapped().form())
+			statement = c.write()
+			if m := transposition.FindStringSubmatch(module); m != nil && m[3] == o.name && c.canSwap() {
+				statement += "\n" + c.transposed(m[1], m[2], m[5]).write()
 				module = module[len(m[0]):]
 			}
 		}
@@ -59,9 +54,48 @@ func withProducts(module string) (string, int) {
 	return out.String() + module, replaced
 }
 
-// transposed returns the operation whose result is the transposed one.
-func (o operation) transposed(indent, name, out string) operation {
-	return operation{indent: indent, name: name, a: o.b, b: o.a, aType: o.bType, bType: o.aType, out: out}
+// productCall is a product that a kernel computes, on one device or in parts on several.
+type productCall struct {
+	devices *perDevice // nil: one.
+	cut     cut
+	whole   operation
+	product product // Of a device's part.
+}
+
+// productCall reports false for a product that XLA should compute.
+func (p *perDevice) productCall(o operation) (c productCall, ok bool) {
+	c = productCall{devices: p, whole: o}
+	in := o
+	if p != nil {
+		if c.cut, ok = p.productCut(o); !ok {
+			return c, false
+		}
+		if in, ok = p.local(o, c.cut); !ok {
+			return c, false
+		}
+	}
+	c.product, ok = parseProduct(in)
+	c.product.alone = p != nil
+	return c, ok
+}
+
+func (c productCall) write() string {
+	if c.devices == nil {
+		return c.whole.kernelCall(productTarget, c.product.form())
+	}
+	in, _ := c.devices.local(c.whole, c.cut)
+	return c.devices.divide(c.whole, in, c.cut, in.kernelCall(productTarget, c.product.form()))
+}
+
+// canSwap reports whether the transposed result can be computed too. If the devices have its rows,
+// they would have its columns.
+func (c productCall) canSwap() bool { return c.devices == nil || c.cut.sums }
+
+// transposed returns the call whose result is the transposed one.
+func (c productCall) transposed(indent, name, out string) productCall {
+	c.whole = operation{indent: indent, name: name, a: c.whole.b, b: c.whole.a, aType: c.whole.bType, bType: c.whole.aType, out: out}
+	c.product = c.product.swapped()
+	return c
 }
 
 // submatches returns the substrings at the indices.
@@ -77,7 +111,7 @@ func submatches(text string, indices []int) []string {
 
 // swapped returns the product whose result is the transposed one: that of b and a.
 func (p product) swapped() product {
-	return product{pairs: p.pairs, m: p.n, n: p.m, k: p.k, transposedA: !p.transposedB, transposedB: !p.transposedA}
+	return product{pairs: p.pairs, m: p.n, n: p.m, k: p.k, transposedA: !p.transposedB, transposedB: !p.transposedA, alone: p.alone}
 }
 
 // parseProduct reports false for a product that XLA should compute.
