@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
+	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
@@ -53,4 +56,24 @@ func TestOneDNNInJobs(t *testing.T) {
 		t.Errorf("a wrong path is accepted:\n%s", out)
 	}
 	wantAll(t, out, rundir.EnvOneDNN+"=/nowhere/libdnnl.so.3: ", "no such file", "--env "+rundir.EnvOneDNN+"=/nowhere/libdnnl.so.3")
+}
+
+// TestOneDNNIsInstalled: a user who has no oneDNN gets one with the first job.
+func TestOneDNNIsInstalled(t *testing.T) {
+	t.Parallel()
+	if runtime.GOARCH != "amd64" {
+		machine.Lacks(t, "gonbatch installs oneDNN on x86-64 only")
+	}
+	cache := t.TempDir()
+	u := newUser(t, rundir.EnvOneDNN+"=", rundir.EnvPluginDir+"=", "XDG_CACHE_HOME="+cache)
+	plugins, err := plugin.Ensure(t.Context(), plugin.Options{Progress: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(cache, "gonbatch", "plugins", filepath.Base(plugins)), os.DirFS(plugins)); err != nil {
+		t.Fatal(err)
+	}
+	out := u.mustSubmit(t, "--local", u.write(t, "kernels.ipynb", kernels...))
+	wantAll(t, out, "onednn-cpu-gomp==2023.2.0 (pip)")
+	wantAll(t, read(t, u.run(t).RankLog(0)), "computes: oneDNN 3.2.0\n")
 }

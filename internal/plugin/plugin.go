@@ -1,5 +1,5 @@
 // Package plugin finds XLA's PJRT plugin, the shared library that compiles and runs GoMLX's graphs,
-// and installs it on first use.
+// and installs it on first use. For CPUs it also installs oneDNN, whose kernels are faster.
 //
 // It does not load the plugin, and it links no C, so a submit command can use it on a login node.
 // How a rank uses the folder is up to go-xla.

@@ -78,7 +78,7 @@ func TestOneDNN(t *testing.T) {
 		{name: "version 2", variable: version2, err: []string{version2 + " is not oneDNN 3"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			shell := submit.Shell{Environ: []string{rundir.EnvOneDNN + "=" + test.variable}, Runner: test.installed}
+			shell := submit.Shell{Environ: []string{"HOME=" + t.TempDir(), rundir.EnvOneDNN + "=" + test.variable}, Runner: test.installed}
 			got, err := OneDNN(t.Context(), shell, test.spec)
 			if test.err != nil {
 				for _, want := range test.err {
@@ -90,7 +90,7 @@ func TestOneDNN(t *testing.T) {
 			}
 			test.spec.OneDNN = got
 			var p Prepared
-			if err := errors.Join(err, p.TakeOneDNN(t.Context(), shell, test.spec)); err != nil || got != test.want || p.oneDNN != test.path {
+			if err := errors.Join(err, p.TakeOneDNN(t.Context(), shell, &test.spec)); err != nil || got != test.want || p.oneDNN != test.path {
 				t.Errorf("%q, from %q, %v", got, p.oneDNN, err)
 			}
 		})
