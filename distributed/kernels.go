@@ -59,8 +59,8 @@ func (w *World) registerKernels(library *onednn.Library) error {
 	return pjrt.RegisterKernels(w.platform, pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product()})
 }
 
-// openOneDNN opens one of the libraries. If none can be opened and this process is on its own, as in
-// a notebook, it installs one. In a run, submit has tried that on its machine, and the nodes may
+// openOneDNN opens one of the libraries. If none can be opened and this process is on its own, as
+// in a notebook, it installs one. In a run, submit has tried that on its machine, and the nodes may
 // have no network.
 func (w *World) openOneDNN(ctx context.Context, c Config, candidates []string) (*onednn.Library, error) {
 	library, err := onednn.Open(candidates)

@@ -18,8 +18,8 @@ import (
 
 // OneDNN returns the value of JobSpec.OneDNN with which the ranks compute as programs on this
 // machine do. Here these open the library that GONBATCH_ONEDNN names, or else the loader's, or else
-// the one that gonbatch has installed. A GONBATCH_ONEDNN that names no oneDNN 3 is an error; without
-// that variable, no library is none. A job that computes on GPUs, or that has its own
+// the one that gonbatch has installed. A GONBATCH_ONEDNN that names no oneDNN 3 is an error;
+// without that variable, no library is none. A job that computes on GPUs, or that has its own
 // GONBATCH_ONEDNN, gets no value.
 func OneDNN(ctx context.Context, shell submit.Shell, spec submit.JobSpec) (string, error) {
 	if _, own := spec.Env[rundir.EnvOneDNN]; own || spec.Platform == plugin.CUDA {
