@@ -164,7 +164,7 @@ func TestStreamRefuses(t *testing.T) {
 		want   string
 	}{
 		{"torn", blobStream{parts: []int{50}, torn: 13}, data.StreamConfig{Examples: 24, Buffer: 1}, trainer.Config{}, "epoch 1, batch 2, rank 0: distributed: load the stream blob stream: part 0, pass 0, example 13: torn"},
-		{"empty", blobStream{parts: []int{0, 0}}, plain, trainer.Config{}, "100 passes over the stream have no examples for lane 0 of 2"},
+		{"empty", blobStream{parts: []int{0, 0}}, plain, trainer.Config{}, "epoch 1, batch 1, rank 0: distributed: load the stream blob stream: the stream has no examples: Read yields none in its 2 parts"},
 		{"panic while reading", panicking{blobStream{parts: []int{5}}}, plain, trainer.Config{}, "load the stream blob stream: panic: oh"},
 		{"panic while decoding", blobStream{parts: []int{50}, decode: func(int) { panic("ah") }}, plain, trainer.Config{}, "decode 12 examples of the stream blob stream: panic: ah"},
 		{"lanes", blobStream{parts: []int{5}}, data.StreamConfig{Examples: 24, Lanes: 5}, trainer.Config{}, "5 lanes: their number must divide the batch size of 12"},
