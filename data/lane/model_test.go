@@ -27,7 +27,9 @@ func (v varied) row(pass int) stream {
 	return v.rows[pass%len(v.rows)]
 }
 
-func (v varied) Read(part, pass, skip int) iter.Seq2[any, error] { return v.row(pass).Read(part, pass, skip) }
+func (v varied) Read(part, pass, skip int) iter.Seq2[any, error] {
+	return v.row(pass).Read(part, pass, skip)
+}
 
 // empty returns the first pass without any example, and whether there is one.
 func (v varied) empty() (pass int, ok bool) {
