@@ -25,12 +25,12 @@ import (
 // writers do. The first step that is then logged, or Rewind, marks where the training resumes;
 // older records from that step on are no longer shown.
 type TensorBoard struct {
-	mu        sync.Mutex
-	path      string
-	file      *os.File // nil once closed
-	resumes   bool     // A session start must come before the next step's first event.
-	hasParams bool
-	now       func() time.Time
+	mu      sync.Mutex
+	path    string
+	file    *os.File // nil once closed
+	resumes bool     // A session start must come before the next step's first event.
+	params  map[string]any
+	now     func() time.Time
 }
 
 var (
@@ -42,7 +42,7 @@ const eventFilePrefix = "events.out.tfevents."
 
 // NewTensorBoard opens the folder dir, and creates it if it is missing.
 func NewTensorBoard(dir string) (*TensorBoard, error) {
-	l := &TensorBoard{now: time.Now}
+	l := &TensorBoard{params: map[string]any{}, now: time.Now}
 	if err := l.open(dir); err != nil {
 		return nil, fmt.Errorf("logger: TensorBoard: %w", err)
 	}
@@ -77,16 +77,17 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// Params records hyper-parameters for the HPARAMS tab. TensorBoard shows those of the last call.
+// Params records hyper-parameters for the HPARAMS tab. TensorBoard shows only the last record, so it
+// has those of earlier calls too.
 func (l *TensorBoard) Params(params map[string]any) error {
-	value, err := hparamsStart(l.now(), params)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.Copy(l.params, params)
+	value, err := hparamsStart(l.now(), l.params)
 	if err != nil {
 		return fmt.Errorf("logger: record in %s: %w", l.path, err)
 	}
-	l.mu.Lock()
-	l.hasParams = true
-	l.mu.Unlock()
-	return l.add(0, false, value)
+	return l.addLocked(0, false, value)
 }
 
 // Scalars records metrics at a step.
@@ -161,6 +162,10 @@ func (l *TensorBoard) Artifact(string) error { return nil }
 func (l *TensorBoard) add(step int64, ofStep bool, values ...[]byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.addLocked(step, ofStep, values...)
+}
+
+func (l *TensorBoard) addLocked(step int64, ofStep bool, values ...[]byte) error {
 	var events [][]byte
 	if ofStep && l.resumes {
 		events = append(events, l.sessionStart(step))
@@ -200,7 +205,7 @@ func (l *TensorBoard) Close() error {
 		return nil
 	}
 	var err error
-	if l.hasParams {
+	if len(l.params) > 0 {
 		summary := appendBytes(nil, protowire.Number(summaryValue), hparamsEnd(l.now()))
 		err = l.write(event(l.now(), 0, eventSummary, summary))
 	}
