@@ -20,6 +20,7 @@ type ParamsFile struct {
 	mu     sync.Mutex
 	path   string
 	params rundir.Params
+	first  func(param string) bool
 	closed bool
 }
 
@@ -32,18 +33,22 @@ func NewParamsFile(path string, all ...Option) (*ParamsFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("logger: %w", err)
 	}
-	params.Training = newOptions(all).training
-	return &ParamsFile{path: path, params: params}, nil
+	o := newOptions(all)
+	params.Training = o.training
+	return &ParamsFile{path: path, params: params, first: o.first}, nil
 }
 
-// Params writes the file, with the names of a call sorted.
+// Params writes the file. The names of a call are sorted, with those of First before the others.
 func (l *ParamsFile) Params(params map[string]any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return fmt.Errorf("logger: record hyper-parameters in %s: %w", l.path, ErrClosed)
 	}
-	for _, name := range slices.Sorted(maps.Keys(params)) {
+	names := slices.Sorted(maps.Keys(params))
+	others := slices.DeleteFunc(slices.Clone(names), l.first)
+	names = slices.DeleteFunc(names, func(name string) bool { return !l.first(name) })
+	for _, name := range append(names, others...) {
 		l.params.Set(name, paramText(params[name]))
 	}
 	err := os.MkdirAll(filepath.Dir(l.path), 0o777)

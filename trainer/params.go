@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"gonbatch/data"
@@ -19,44 +20,69 @@ func (t *Trainer) LogParams(params map[string]any) error {
 	return t.logger.Params(params)
 }
 
-// logParams logs the hyper-parameters of the training: first those that the user has chosen.
+// logParams logs the hyper-parameters of the training.
 func (r *run) logParams(training data.Dataset) error {
-	chosen, others := r.config.params(r.ownSchedule())
+	params := r.config.params(r.ownSchedule())
 	for _, o := range r.task.objectives {
-		maps.Copy(chosen, optimizerParams(o))
+		maps.Copy(params, optimizerParams(o))
 	}
 	if r.rates.built {
-		maps.Copy(chosen, r.rates.params())
+		maps.Copy(params, r.rates.params())
 	}
-	maps.Copy(others, map[string]any{
-		"dataset": training.Name(), "examples": training.Len(), "world_size": r.world.Size(), "devices": r.world.Size() * r.world.Devices(),
-		"platform": r.world.Platform(),
-	})
-	if err := r.LogParams(chosen); err != nil {
-		return err
-	}
-	return r.LogParams(others)
+	maps.Copy(params, r.surroundings(training))
+	return r.LogParams(params)
 }
 
-// params returns the fields of the configuration by name, as text: those that the program, a flag,
-// the environment or a file has set, and those with their defaults. Fields without a value are left
-// out.
-func (c *Config) params(schedule string) (chosen, defaults map[string]any) {
-	chosen, defaults = map[string]any{}, map[string]any{}
+// surroundings returns the hyper-parameters that are no settings.
+func (t *Trainer) surroundings(training data.Dataset) map[string]any {
+	return map[string]any{
+		"dataset": training.Name(), "examples": training.Len(), "platform": t.world.Platform(),
+		"world_size": t.world.Size(), "devices": t.world.Size() * t.world.Devices(),
+	}
+}
+
+// areSurroundings are the names of surroundings.
+var areSurroundings = []string{"dataset", "examples", "platform", "world_size", "devices"}
+
+// logRates logs the optimizers' own learning rates that logParams did not know. They are known once
+// the program of an update is built.
+func (t *Trainer) logRates() error {
+	params := t.rates.params()
+	for _, o := range t.task.objectives {
+		for name, value := range optimizerParams(o) {
+			if params[name] == value {
+				delete(params, name)
+			}
+		}
+	}
+	if len(params) == 0 {
+		return nil
+	}
+	return t.LogParams(params)
+}
+
+// params returns the fields of the configuration by name, as text, except those without a value.
+// schedule is the type of a schedule that replaces the configured one, or "".
+func (c *Config) params(schedule string) map[string]any {
+	params := map[string]any{}
 	for name, f := range c.fields() {
-		value := text(f.value)
-		switch {
-		case value == "" || !isParam(name) || schedule != "" && strings.HasPrefix(name, "schedule."):
-		case c.chosen[name]:
-			chosen[name] = value
-		default:
-			defaults[name] = value
+		if value := text(f.value); value != "" && isParam(name) && (schedule == "" || !strings.HasPrefix(name, "schedule.")) {
+			params[name] = value
 		}
 	}
 	if schedule != "" {
-		chosen["schedule"] = schedule
+		params["schedule"] = schedule
 	}
-	return chosen, defaults
+	return params
+}
+
+// isChosen reports whether a hyper-parameter is a setting of the program, a flag, the environment
+// or a file, and not a default.
+func (c *Config) isChosen(param string) bool {
+	if _, ok := c.fields()[param]; ok {
+		return c.chosen[param]
+	}
+	return !slices.Contains(areSurroundings, param)
 }
 
 // isParam reports whether a field is a parameter of the training. A folder is none: it changes when

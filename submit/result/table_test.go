@@ -59,7 +59,7 @@ func TestCompareParams(t *testing.T) {
 		"hyperparameters/a.json": params("a", "16", "1", "4"), "hyperparameters/b.json": params("b", "32", "1", "4"),
 	})
 	plain := newRun(t, map[string]string{
-		"manifest.json": `{"format":1,"parameters":{"folds":"6"},"flags":{"lr":"0.2"}}`, "metrics.jsonl": `{"step":1,"val/loss":3,"training":"a"}`,
+		"manifest.json": `{"format":1,"parameters":{"folds":"6"},"flags":{"lr":"0.2"}}`, "metrics.jsonl": `{"step":1,"val/loss":3,"training":"a"}` + "\n",
 		"hyperparameters/a.json": params("a", "16", "2", "1"),
 	})
 	without := newRun(t, map[string]string{"manifest.json": `{"format":1,"parameters":{"folds":"6"},"flags":{"lr":"0.2"}}`, "metrics.jsonl": ""})
@@ -80,7 +80,7 @@ func TestCompareParams(t *testing.T) {
 		t.Errorf("the hyper-parameters of all training runs are %v", got)
 	}
 	wrong := newRun(t, map[string]string{
-		"manifest.json": `{"format":1,"flags":{"max_epochs":"7"}}`, "metrics.jsonl": `{"step":1,"val/loss":3,"training":"a"}`, "hyperparameters/a.json": params("a", "16", "2", "1"),
+		"manifest.json": `{"format":1,"flags":{"max_epochs":"7"}}`, "metrics.jsonl": `{"step":1,"val/loss":3,"training":"a"}` + "\n", "hyperparameters/a.json": params("a", "16", "2", "1"),
 	})
 	if got := result.Compare(sweep, wrong).Columns; !slices.Contains(got, "-max_epochs") || !slices.Contains(got, "max_epochs") {
 		t.Errorf("a flag that the program does not use: %q", got)
