@@ -84,19 +84,10 @@ func (r row) cells() map[string]string {
 
 // differing returns the columns of the settings that don't have the same value in all rows.
 func differing(rows []row) (columns []string) {
-	given, params := map[string]bool{}, map[string]int{}
-	var withParams []row
+	given := map[string]bool{}
 	for _, r := range rows {
 		for name := range r.given {
 			given[name] = true
-		}
-		for place, name := range r.order {
-			if first, known := params[name]; !known || place < first {
-				params[name] = place
-			}
-		}
-		if r.params != nil {
-			withParams = append(withParams, r)
 		}
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(given), parametersFirst) {
@@ -104,12 +95,28 @@ func differing(rows []row) (columns []string) {
 			columns = append(columns, name)
 		}
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(params), byPlace(params)) {
-		if differs(withParams, name, func(r row) map[string]string { return r.params }) {
-			columns = append(columns, name)
+	return append(columns, differingParams(rows)...)
+}
+
+// differingParams returns the hyper-parameters that differ between the rows that have any, by the
+// first place of their family.
+func differingParams(rows []row) (names []string) {
+	all, places := map[string]bool{}, map[string]int{}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.params == nil })
+	for _, r := range rows {
+		for place, name := range r.order {
+			all[name] = true
+			if first, known := places[family(name)]; !known || place < first {
+				places[family(name)] = place
+			}
 		}
 	}
-	return columns
+	for _, name := range slices.SortedFunc(maps.Keys(all), byPlace(places)) {
+		if differs(rows, name, func(r row) map[string]string { return r.params }) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // differs reports whether a setting has several values, or is missing in some rows only.
@@ -150,11 +157,17 @@ func parametersFirst(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// byPlace sorts names by their first places, and then by name.
+// byPlace sorts names by the first places of their families, and then by name.
 func byPlace(places map[string]int) func(a, b string) int {
 	return func(a, b string) int {
-		return cmp.Or(places[a]-places[b], strings.Compare(a, b))
+		return cmp.Or(places[family(a)]-places[family(b)], strings.Compare(a, b))
 	}
+}
+
+// family returns the first word of a name: "optimizer" for "optimizer.beta1".
+func family(name string) string {
+	first, _, _ := strings.Cut(name, ".")
+	return first
 }
 
 // compared returns the newest values of the metrics that a table has.
