@@ -29,8 +29,8 @@ func optimizerParams(o Objective) map[string]any {
 	return params
 }
 
-// params returns the optimizers' own learning rates. They are known once the program of an update is
-// built.
+// params returns the optimizers' own learning rates, which are known once the program of an update
+// is built.
 func (r *rates) params() map[string]any {
 	params := map[string]any{}
 	for _, o := range r.objectives {

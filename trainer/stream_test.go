@@ -63,9 +63,9 @@ func testStream(t *testing.T) {
 	for i := range 4 {
 		parts := make([]int, 1+rng.IntN(15))
 		for i := range parts {
-			parts[i] = rng.IntN(40)
+			parts[i] = rng.IntN(40) * rng.IntN(2)
 		}
-		parts[0] += 10
+		parts[rng.IntN(len(parts))] += 2
 		stream := blobStream{parts: parts}
 		open := func() data.Dataset {
 			ds, err := data.FromStream(stream, data.StreamConfig{Examples: 90, Buffer: 50, Lanes: 6})
@@ -96,13 +96,19 @@ func testStream(t *testing.T) {
 }
 
 // TestStreamOverRanks: the ranks have the examples of all lanes, each once, and the same batches as
-// a single rank.
+// a single rank, also if most parts are empty.
 func TestStreamOverRanks(t *testing.T) { everywhere(t, testStreamOverRanks) }
 
 func testStreamOverRanks(t *testing.T) {
+	for _, parts := range [][]int{{7, 30, 0, 12, 5, 9, 21}, {0, 0, 1, 0, 0, 0, 0, 0, 2}, {0, 3}, {1}} {
+		testPartsOverRanks(t, parts)
+	}
+}
+
+func testPartsOverRanks(t *testing.T, parts []int) {
 	var mu sync.Mutex
 	var mine []int
-	stream := blobStream{parts: []int{7, 30, 0, 12, 5, 9, 21}, decode: func(number int) {
+	stream := blobStream{parts: parts, decode: func(number int) {
 		mu.Lock()
 		defer mu.Unlock()
 		mine = append(mine, number)

@@ -134,7 +134,7 @@ func isParam(rows []row, flag string) bool {
 	return !slices.ContainsFunc(rows, func(r row) bool {
 		value, isGiven := r.given[flag]
 		param, ok := r.params[name]
-		return isGiven && !(ok && same(value, param))
+		return isGiven && (!ok || !same(value, param))
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 
 // Table compares training runs. It prints as text, and the kernel shows it as a table.
 type Table struct {
-	// Columns are the run, its training run if a run has several, what differs between the rows, and
-	// the metrics: see Compare.
+	// Columns are the run, its training run if a run has several, what differs between the rows,
+	// and the metrics: see Compare.
 	Columns []string
 	// Rows have a cell for each column; "" where a run lacks it.
 	Rows [][]string
