@@ -13,8 +13,9 @@ import (
 type Stream interface {
 	// Name returns a short and stable name.
 	Name() string
-	// Parts returns the number of parts, such as files, at least 1. Each is read on its own; some
-	// may be empty.
+	// Parts returns the number of parts, such as files, at least 1. Each is read on its own. Any
+	// may be empty, but not all of them in the same pass: that is an error, after the last example
+	// before it.
 	Parts() int
 	// Read yields the examples of a part, in order, after skipping the first ones. They may be
 	// encoded. A stream may differ from one pass over its parts to the next; passes are counted

@@ -29,6 +29,9 @@ func TestContract(t *testing.T) {
 			l, err := lines(dir)
 			return logger.NewMulti(logger.MultiOptions{Stderr: io.Discard}, l), err
 		}, Loss: lossOfLines},
+		"parameters": {Open: func(dir string) (logger.Logger, error) {
+			return logger.NewParamsFile(filepath.Join(dir, "parameters", "main.json"))
+		}},
 		"deferred": {Open: func(dir string) (logger.Logger, error) {
 			return logger.NewDeferred(func() (logger.Logger, error) { return lines(dir) }), nil
 		}, Loss: lossOfLines},

@@ -29,7 +29,8 @@ type TensorBoard struct {
 	path      string
 	file      *os.File // nil once closed
 	resumes   bool     // A session start must come before the next step's first event.
-	hasParams bool
+	params    map[string]any
+	hasParams bool // They are in the file.
 	now       func() time.Time
 }
 
@@ -42,7 +43,7 @@ const eventFilePrefix = "events.out.tfevents."
 
 // NewTensorBoard opens the folder dir, and creates it if it is missing.
 func NewTensorBoard(dir string) (*TensorBoard, error) {
-	l := &TensorBoard{now: time.Now}
+	l := &TensorBoard{params: map[string]any{}, now: time.Now}
 	if err := l.open(dir); err != nil {
 		return nil, fmt.Errorf("logger: TensorBoard: %w", err)
 	}
@@ -77,16 +78,20 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// Params records hyper-parameters for the HPARAMS tab. TensorBoard shows those of the last call.
+// Params records hyper-parameters for the HPARAMS tab. TensorBoard shows only the first such record
+// of a folder, so those of all calls are written together, before the first event of a step or by
+// Close. Later ones are not shown.
 func (l *TensorBoard) Params(params map[string]any) error {
-	value, err := hparamsStart(l.now(), params)
-	if err != nil {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return fmt.Errorf("logger: record in %s: %w", l.path, ErrClosed)
+	}
+	if _, err := hparamsStart(l.now(), params); err != nil {
 		return fmt.Errorf("logger: record in %s: %w", l.path, err)
 	}
-	l.mu.Lock()
-	l.hasParams = true
-	l.mu.Unlock()
-	return l.add(0, false, value)
+	maps.Copy(l.params, params)
+	return nil
 }
 
 // Scalars records metrics at a step.
@@ -95,7 +100,7 @@ func (l *TensorBoard) Scalars(step int64, values map[string]float64) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		summary = append(summary, scalarValue(name, values[name]))
 	}
-	return l.add(step, true, summary...)
+	return l.add(step, summary...)
 }
 
 // Rewind makes readers ignore the events of later steps in older files. It changes nothing in the
@@ -127,7 +132,7 @@ func (l *TensorBoard) Image(step int64, name string, img image.Image) error {
 		return fmt.Errorf("logger: image %s of step %d: %w", name, step, err)
 	}
 	size := img.Bounds().Size()
-	return l.add(step, true, imageValue(name, size.X, size.Y, channels(img), text.Bytes()))
+	return l.add(step, imageValue(name, size.X, size.Y, channels(img), text.Bytes()))
 }
 
 // channels returns the number of values per pixel, as TensorBoard counts them.
@@ -150,7 +155,7 @@ func (l *TensorBoard) Histogram(step int64, name string, values []float64) error
 	if h.count == 0 {
 		return err
 	}
-	return errors.Join(l.add(step, true, histogramValue(name, h)), err)
+	return errors.Join(l.add(step, histogramValue(name, h)), err)
 }
 
 // Artifact does nothing.
@@ -158,23 +163,43 @@ func (l *TensorBoard) Artifact(string) error { return nil }
 
 // add writes an event with the values. In a resumed session, the first event of a step is preceded
 // by a session start.
-func (l *TensorBoard) add(step int64, ofStep bool, values ...[]byte) error {
+func (l *TensorBoard) add(step int64, values ...[]byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.writeParams(); err != nil {
+		return err
+	}
 	var events [][]byte
-	if ofStep && l.resumes {
+	if l.resumes {
 		events = append(events, l.sessionStart(step))
 	}
-	var summary []byte
-	for _, value := range values {
-		summary = appendBytes(summary, protowire.Number(summaryValue), value)
-	}
-	events = append(events, event(l.now(), step, eventSummary, summary))
+	events = append(events, l.summary(step, values...))
 	if err := l.write(events...); err != nil {
 		return err
 	}
-	l.resumes = l.resumes && !ofStep
+	l.resumes = false
 	return nil
+}
+
+// writeParams writes the hyper-parameters, unless this process has written some.
+func (l *TensorBoard) writeParams() error {
+	if l.hasParams || len(l.params) == 0 {
+		return nil
+	}
+	l.hasParams = true
+	value, err := hparamsStart(l.now(), l.params)
+	if err != nil {
+		return fmt.Errorf("logger: record in %s: %w", l.path, err)
+	}
+	return l.write(l.summary(0, value))
+}
+
+func (l *TensorBoard) summary(step int64, values ...[]byte) []byte {
+	var all []byte
+	for _, value := range values {
+		all = appendBytes(all, protowire.Number(summaryValue), value)
+	}
+	return event(l.now(), step, eventSummary, all)
 }
 
 // write appends events in a single write.
@@ -199,10 +224,9 @@ func (l *TensorBoard) Close() error {
 	if l.file == nil {
 		return nil
 	}
-	var err error
-	if l.hasParams {
-		summary := appendBytes(nil, protowire.Number(summaryValue), hparamsEnd(l.now()))
-		err = l.write(event(l.now(), 0, eventSummary, summary))
+	err := l.writeParams()
+	if err == nil && l.hasParams {
+		err = l.write(l.summary(0, hparamsEnd(l.now())))
 	}
 	f := l.file
 	l.file = nil

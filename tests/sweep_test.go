@@ -4,11 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
+	"gonbatch/submit/result"
 )
 
 // TestSweep trains the notebook with three rates on a part of an epoch, on two ranks. Each rate has
@@ -35,6 +37,10 @@ func TestSweep(t *testing.T) {
 	}
 	if len(losses) != 2 || losses["rate-1e-5"] != 3 || losses["rate-2e-3"] != 3 {
 		t.Errorf("the numbers of losses are %v, want 3 for each rate", losses)
+	}
+	compared := result.Compare(result.At(run.Path()))
+	if got := compared.Columns; len(compared.Rows) != 2 || !slices.Equal(got[:3], []string{"run", "training", "learning_rate"}) {
+		t.Errorf("the training runs differ in\n%s", compared)
 	}
 	paths, err := filepath.Glob(filepath.Join(run.Curves(), "rate-2e-3", "images", "mistakes", "*.png"))
 	if err != nil || len(paths) != 1 {

@@ -27,6 +27,7 @@ import (
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/submit/result"
 	"gonbatch/trainer"
 )
 
@@ -63,6 +64,7 @@ func trainLogged(t *testing.T) {
 		Checkpoint: trainer.CheckpointConfig{EverySteps: 5, Monitor: "val/loss", Mode: "max"}, // Later checkpoints are not the best.
 	}, task, trainer.WithCallbacks(callback))
 	ok(t, err)
+	ok(t, tr.LogParams(map[string]any{"width": 16}))
 	ok(t, tr.Fit(context.Background(), ranktest.Blobs(145), ranktest.Blobs(40)))
 	ok(t, tr.LogArtifact(os.Getenv("TEST_ARTIFACT")))
 	_, err = tr.Test(context.Background(), ranktest.Blobs(50))
@@ -105,6 +107,9 @@ func TestTrainerLogs(t *testing.T) {
 			checkTensorBoard(t, board)
 			checkMLflow(t, run, recorded)
 			checkModel(t, run, uri)
+			if got := result.At(run).Params(); got["learning_rate"] != "0.01" || got["width"] != "16" || got["dataset"] != "blobs" || got["seed"] != "3" {
+				t.Errorf("the hyper-parameters in the run directory are %v", got)
+			}
 			for _, picture := range []string{"loss.png", "accuracy.png", "images/samples/step-00000048.png"} {
 				if size := pngSize(t, filepath.Join(run, "curves", picture)); size.X < 5 {
 					t.Errorf("%s has the size %v", picture, size)
@@ -203,7 +208,7 @@ func checkTensorBoard(t *testing.T, got tensorboardRead) {
 	if !slices.Equal(images, every(12)) {
 		t.Errorf("images of the steps %v", images)
 	}
-	for name, want := range map[string]any{"batch_size": "12", "max_epochs": "4", "dataset": "blobs"} {
+	for name, want := range map[string]any{"batch_size": "12", "max_epochs": "4", "dataset": "blobs", "learning_rate": "0.01", "optimizer": "optimizer.adam", "width": "16"} {
 		if fmt.Sprint(got.HParams[name]) != want {
 			t.Errorf("hyper-parameter %s is %v, want %v", name, got.HParams[name], want)
 		}
@@ -212,7 +217,7 @@ func checkTensorBoard(t *testing.T, got tensorboardRead) {
 
 func checkMLflow(t *testing.T, run string, got mlflowRead) {
 	t.Helper()
-	if got.Status != "FINISHED" || got.Name != filepath.Base(run)+"/digits" || len(got.Runs) != 1 || got.Params["max_epochs"] != "4" {
+	if got.Status != "FINISHED" || got.Name != filepath.Base(run)+"/digits" || len(got.Runs) != 1 || got.Params["max_epochs"] != "4" || got.Params["learning_rate"] != "0.01" || got.Params["width"] != "16" {
 		t.Errorf("status %s, name %s, %d runs, parameters %v", got.Status, got.Name, len(got.Runs), got.Params)
 	}
 	if got.Artifacts["notes.txt"] != base64.StdEncoding.EncodeToString([]byte("seen")) || got.Artifacts["images/samples/step-00000024.png"] == "" {

@@ -127,7 +127,8 @@ type Config struct {
 	Profile       ProfileConfig       `yaml:"profile"`
 
 	sources        *sources
-	monitorImplied bool // Checkpoint.Monitor is the default.
+	monitorImplied bool            // Checkpoint.Monitor is the default.
+	chosen         map[string]bool // The fields that don't have a default's value, by name.
 }
 
 // LoaderConfig says how batches are loaded ahead of the steps that use them, for training runs,

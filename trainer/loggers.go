@@ -49,6 +49,8 @@ func addFiles(c Config, env environment, add func(string, logger.Logger, error))
 	training := logger.Training(c.Name)
 	lines, err := logger.NewJSONLines(run.Metrics(), training)
 	add(filepath.Base(run.Metrics()), lines, err)
+	params, err := logger.NewParamsFile(filepath.Join(run.Params(), fileName(c.Name)+".json"), training, logger.First(c.isChosen))
+	add(filepath.Base(run.Params()), params, err)
 	if c.wantsLogger("csv", true) {
 		l, err := logger.NewCSV(run.MetricsTable(), training)
 		add("csv", l, err)

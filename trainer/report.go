@@ -2,9 +2,7 @@ package trainer
 
 import (
 	"errors"
-	"strings"
 
-	"gonbatch/data"
 	"gonbatch/logger"
 )
 
@@ -79,24 +77,4 @@ func (t *Trainer) log(values Metrics) error {
 		return nil
 	}
 	return err
-}
-
-// logParams logs the parameters of the training.
-func (r *run) logParams(training data.Dataset) error {
-	if r.logger == nil {
-		return nil
-	}
-	params := map[string]any{
-		"dataset": training.Name(), "examples": training.Len(), "world_size": r.world.Size(), "devices": r.world.Size() * r.world.Devices(),
-		"platform": r.world.Platform(),
-	}
-	for name, f := range r.config.fields() {
-		// A folder is not a parameter of the training: it changes when the run directory is moved,
-		// and MLflow refuses parameters that change. Neither are the loader's, whose defaults
-		// depend on the machine, and what is recorded.
-		if !f.value.IsZero() && name != "checkpoint.dir" && !strings.HasPrefix(name, "loader.") && !strings.HasPrefix(name, "profile.") {
-			params[name] = text(f.value)
-		}
-	}
-	return r.logger.Params(params)
 }

@@ -99,11 +99,21 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 			}
 		}
 	}
+	c.chosen = c.set(given)
 	c.setDefaults(given)
 	if err := c.check(); err != nil {
 		return c, fmt.Errorf("trainer: %w", err)
 	}
 	return c, nil
+}
+
+// set returns which fields have a value: a source has given it, or the program.
+func (c *Config) set(given map[string]bool) map[string]bool {
+	chosen := map[string]bool{}
+	for name, f := range c.fields() {
+		chosen[name] = given[name] || !f.value.IsZero()
+	}
+	return chosen
 }
 
 // readFile reads a YAML file, and records the fields that it contains.

@@ -63,9 +63,9 @@ func testStream(t *testing.T) {
 	for i := range 4 {
 		parts := make([]int, 1+rng.IntN(15))
 		for i := range parts {
-			parts[i] = rng.IntN(40)
+			parts[i] = rng.IntN(40) * rng.IntN(2)
 		}
-		parts[0] += 10
+		parts[rng.IntN(len(parts))] += 2
 		stream := blobStream{parts: parts}
 		open := func() data.Dataset {
 			ds, err := data.FromStream(stream, data.StreamConfig{Examples: 90, Buffer: 50, Lanes: 6})
@@ -96,13 +96,19 @@ func testStream(t *testing.T) {
 }
 
 // TestStreamOverRanks: the ranks have the examples of all lanes, each once, and the same batches as
-// a single rank.
+// a single rank, also if most parts are empty.
 func TestStreamOverRanks(t *testing.T) { everywhere(t, testStreamOverRanks) }
 
 func testStreamOverRanks(t *testing.T) {
+	for _, parts := range [][]int{{7, 30, 0, 12, 5, 9, 21}, {0, 0, 1, 0, 0, 0, 0, 0, 2}, {0, 3}, {1}} {
+		testPartsOverRanks(t, parts)
+	}
+}
+
+func testPartsOverRanks(t *testing.T, parts []int) {
 	var mu sync.Mutex
 	var mine []int
-	stream := blobStream{parts: []int{7, 30, 0, 12, 5, 9, 21}, decode: func(number int) {
+	stream := blobStream{parts: parts, decode: func(number int) {
 		mu.Lock()
 		defer mu.Unlock()
 		mine = append(mine, number)
@@ -164,7 +170,7 @@ func TestStreamRefuses(t *testing.T) {
 		want   string
 	}{
 		{"torn", blobStream{parts: []int{50}, torn: 13}, data.StreamConfig{Examples: 24, Buffer: 1}, trainer.Config{}, "epoch 1, batch 2, rank 0: distributed: load the stream blob stream: part 0, pass 0, example 13: torn"},
-		{"empty", blobStream{parts: []int{0, 0}}, plain, trainer.Config{}, "100 passes over the stream have no examples for lane 0 of 2"},
+		{"empty", blobStream{parts: []int{0, 0}}, plain, trainer.Config{}, "epoch 1, batch 1, rank 0: distributed: load the stream blob stream: the stream has no examples: Read yields none in its 2 parts"},
 		{"panic while reading", panicking{blobStream{parts: []int{5}}}, plain, trainer.Config{}, "load the stream blob stream: panic: oh"},
 		{"panic while decoding", blobStream{parts: []int{50}, decode: func(int) { panic("ah") }}, plain, trainer.Config{}, "decode 12 examples of the stream blob stream: panic: ah"},
 		{"lanes", blobStream{parts: []int{5}}, data.StreamConfig{Examples: 24, Lanes: 5}, trainer.Config{}, "5 lanes: their number must divide the batch size of 12"},

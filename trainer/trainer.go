@@ -210,6 +210,9 @@ func (t *Trainer) built() error {
 	if err := t.rates.learn(restored, t.printf); err != nil {
 		return err
 	}
+	if err := t.logRates(); err != nil {
+		return err
+	}
 	return t.rates.set(int(t.at.Step), t.plan.updates)
 }
 

@@ -1,12 +1,12 @@
 package lane
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
 
 	"gonbatch/data"
-	"gonbatch/data/shuffle"
 )
 
 // Config is the same for all lanes of a stream.
@@ -41,16 +41,13 @@ type Lane struct {
 	at     Position // Of the block.
 	end    Position // After the block: Pass, Turn and Skip.
 	block  []any
-	turns  []int // The parts of this pass.
+	turns  *turns // Of this pass; nil before the first part.
 	next   func() (any, error, bool)
 	stop   func()
-	seen   bool // This pass has had an example.
-	empty  int  // Passes without one.
+	seen   bool  // This pass has had an example.
+	found  int   // The part in which notEmpty found the last example.
+	failed error // What Next returns from now on.
 }
-
-// mostEmpty is the number of passes without any example after which a lane gives up. With a few
-// parts, most of them empty, a lane may by chance have none of the others in several passes.
-const mostEmpty = 100
 
 // New returns a lane that goes on at a position.
 func New(s data.Stream, c Config, at Position) *Lane {
@@ -68,16 +65,19 @@ func (l *Lane) Close() {
 	}
 }
 
-// Next returns the next example. There is always one: a stream that ends is read again. After an
-// error, the lane is of no use.
+// Next returns the next example. A stream that ends is read again, so there is always one, unless a
+// whole pass over the stream has no example for any lane: then all lanes return an error, after
+// their last example. An error of the stream is returned at once. The lane is of no use then, but
+// its Position is: no example after it was returned.
 func (l *Lane) Next() (any, error) {
-	for l.at.Used >= len(l.block) {
+	for l.failed == nil && l.at.Used >= len(l.block) {
 		if len(l.block) > 0 {
 			l.at = Position{Lane: l.at.Lane, Pass: l.end.Pass, Turn: l.end.Turn, Skip: l.end.Skip, Block: l.at.Block + 1}
 		}
-		if err := l.fill(); err != nil {
-			return nil, err
-		}
+		l.failed = l.fill()
+	}
+	if l.failed != nil {
+		return nil, l.failed
 	}
 	example := l.block[l.at.Used]
 	l.block[l.at.Used] = nil // It must not stay in memory.
@@ -85,11 +85,14 @@ func (l *Lane) Next() (any, error) {
 	return example, nil
 }
 
-// fill reads a block and shuffles it.
+// fill reads a block and shuffles it. The last block before the end of the stream may be short.
 func (l *Lane) fill() error {
 	l.block = l.block[:0]
 	for len(l.block) < max(1, l.config.Block) {
 		example, err := l.read()
+		if errors.As(err, new(*emptyError)) && len(l.block) > 0 {
+			break // The next block begins with the error.
+		}
 		if err != nil {
 			return err
 		}
@@ -120,7 +123,7 @@ func (l *Lane) read() (any, error) {
 			continue
 		}
 		l.end.Skip++
-		if l.isMine(l.end.Skip - 1) {
+		if l.turns.has(l.end.Skip - 1) {
 			l.seen = true
 			return example, nil
 		}
@@ -130,49 +133,28 @@ func (l *Lane) read() (any, error) {
 // open opens the part at which the lane is, or the first one of the next pass.
 func (l *Lane) open() error {
 	if l.turns == nil {
-		l.turns = l.parts(l.end.Pass)
+		l.turns = l.config.turns(l.at.Lane, l.stream.Parts(), l.end.Pass)
 	}
-	if l.end.Turn >= len(l.turns) {
-		if l.empty++; l.seen {
-			l.empty = 0
+	if l.end.Turn >= len(l.turns.parts) {
+		if err := l.endPass(); err != nil {
+			return err
 		}
-		if l.empty == mostEmpty {
-			return fmt.Errorf("%d passes over the stream have no examples for lane %d of %d", l.empty, l.at.Lane, l.config.Lanes)
-		}
-		l.end.Pass, l.end.Turn, l.seen = l.end.Pass+1, 0, false
-		l.turns = l.parts(l.end.Pass)
 	}
 	l.next, l.stop = iter.Pull2(l.stream.Read(l.part(), l.end.Pass, l.end.Skip))
 	return nil
 }
 
-func (l *Lane) part() int { return l.turns[l.end.Turn] }
+func (l *Lane) part() int { return l.turns.parts[l.end.Turn] }
 
-// parts returns the parts of the lane in a pass. Each part is some lane's.
-func (l *Lane) parts(pass int) (mine []int) {
-	n := l.stream.Parts()
-	if n < l.config.Lanes {
-		return []int{l.at.Lane % n}
+// endPass goes to the next pass, unless this one has no example for any lane. A lane without an
+// example of its own looks into the parts of the others: it may have some in another pass.
+func (l *Lane) endPass() error {
+	if !l.seen {
+		if err := l.notEmpty(l.end.Pass); err != nil {
+			return err
+		}
 	}
-	order := shuffle.Sorted()
-	if l.config.Block > 0 {
-		order = shuffle.Random(n, l.config.Seed, partStream+uint64(pass))
-	}
-	for i := l.at.Lane; i < n; i += l.config.Lanes {
-		mine = append(mine, order.At(i))
-	}
-	return mine
-}
-
-// partStream makes the order of parts differ from that of any block.
-const partStream = 1 << 63
-
-// isMine reports whether an example of a part is this lane's. Lanes that share a part take turns.
-func (l *Lane) isMine(example int) bool {
-	n := l.stream.Parts()
-	if n >= l.config.Lanes {
-		return true
-	}
-	sharing := (l.config.Lanes-1-l.at.Lane%n)/n + 1
-	return example%sharing == l.at.Lane/n
+	l.end.Pass, l.end.Turn, l.seen = l.end.Pass+1, 0, false
+	l.turns = l.config.turns(l.at.Lane, l.stream.Parts(), l.end.Pass)
+	return nil
 }

@@ -70,8 +70,8 @@ func TestEachExampleOnce(t *testing.T) {
 			l := lane.New(s, c, lane.Position{Lane: i})
 			for l.Position().Pass < 4 { // The blocks that begin in these passes have all examples of the first three.
 				one, err := l.Next()
-				if err != nil { // Some lane may have only empty parts.
-					break
+				if err != nil {
+					t.Fatalf("seed %d, %v, %+v: lane %d: %v", seed, s, c, i, err)
 				}
 				if e := one.(example); e.pass < 3 {
 					counts[e]++
@@ -111,15 +111,16 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestOrder: without a block, a lane has the stream's order; with one, each pass has another.
+// TestOrder: without a block, a lane has the stream's order, and in later passes that of another
+// lane's parts; with one, each pass has another order.
 func TestOrder(t *testing.T) {
 	s := stream{3, 0, 2, 4}
-	plain := take(t, lane.New(s, lane.Config{Lanes: 2}, lane.Position{Lane: 1}), 8)
-	if want := []example{{3, 0, 0}, {3, 1, 0}, {3, 2, 0}, {3, 3, 0}, {3, 0, 1}, {3, 1, 1}, {3, 2, 1}, {3, 3, 1}}; !slices.Equal(plain, want) {
+	plain := take(t, lane.New(s, lane.Config{Lanes: 2}, lane.Position{Lane: 1}), 9)
+	if want := []example{{3, 0, 0}, {3, 1, 0}, {3, 2, 0}, {3, 3, 0}, {0, 0, 1}, {0, 1, 1}, {0, 2, 1}, {2, 0, 1}, {2, 1, 1}}; !slices.Equal(plain, want) {
 		t.Errorf("got %v, want %v", plain, want)
 	}
 	shared := take(t, lane.New(stream{5}, lane.Config{Lanes: 2}, lane.Position{Lane: 1}), 3)
-	if want := []example{{0, 1, 0}, {0, 3, 0}, {0, 1, 1}}; !slices.Equal(shared, want) {
+	if want := []example{{0, 1, 0}, {0, 3, 0}, {0, 0, 1}}; !slices.Equal(shared, want) {
 		t.Errorf("a shared part: got %v, want %v", shared, want)
 	}
 	mixed := take(t, lane.New(stream{500, 500}, lane.Config{Lanes: 1, Block: 1000, Seed: 1}, lane.Position{}), 2000)
@@ -164,8 +165,15 @@ func TestErrors(t *testing.T) {
 	if err := take(); err == nil || !strings.Contains(err.Error(), "part 0, pass 0, example 2: torn") {
 		t.Errorf("got %v", err)
 	}
+	if _, err := l.Next(); err == nil || l.Position() != (lane.Position{Skip: 2, Block: 2}) {
+		t.Errorf("after an error: %v at %+v", err, l.Position())
+	}
+	l = lane.New(failing{stream{9}}, lane.Config{Lanes: 1, Block: 4}, lane.Position{})
+	if err := take(); err == nil || l.Position() != (lane.Position{}) {
+		t.Errorf("an error in a block: %v at %+v, which loses examples", err, l.Position())
+	}
 	l = lane.New(stream{0, 0, 0}, lane.Config{Lanes: 2, Block: 3}, lane.Position{Lane: 1})
-	if err := take(); err == nil || !strings.Contains(err.Error(), "100 passes over the stream have no examples for lane 1 of 2") {
+	if err := take(); err == nil || err.Error() != "the stream has no examples: Read yields none in its 3 parts" {
 		t.Errorf("got %v", err)
 	}
 }

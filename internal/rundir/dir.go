@@ -173,6 +173,10 @@ func ImagePath(curves, name string, step int64) string {
 // which contains the id of its run in MLflow.
 func (d Dir) MLflowRuns() string { return d.join("mlflow-runs") }
 
+// Params returns the path of the folder with a file for each training run that has its
+// hyper-parameters.
+func (d Dir) Params() string { return d.join("hyperparameters") }
+
 // Checkpoints returns the path of the folder of checkpoints, written by rank 0.
 func (d Dir) Checkpoints() string { return d.join("checkpoints") }
 

@@ -30,6 +30,7 @@
 //	  tensorboard/        event files
 //	  traces/             what the ranks did in some updates
 //	  curves/             drawn metrics and images
+//	  hyperparameters/    a file for each training run
 //	  mlflow-runs/        the ids of the runs in MLflow
 //	  checkpoints/        written by rank 0
 //	  failure.json        why the run failed, written once by the ranks

@@ -6,7 +6,8 @@
 //	fmt.Println(run.Last("test/accuracy"))
 //	line, err := plotter.NewLine(run.Series("train/loss"))   // a series is a plotter.XYer
 //	weights := run.Checkpoint().Path                         // the newest one
-//	result.Compare(result.Find("runs/mnist-*")...)           // a table: flags that differ, metrics
+//	run.Params()["learning_rate"]                            // a hyper-parameter
+//	result.Compare(result.Find("runs/mnist-*")...)           // a table: what differs, metrics
 //
 // Each method reads the files when it is called, so a run that is still active has its current
 // values. A method panics if it can't read a file, and names it; so its values can be used in

@@ -2,6 +2,7 @@ package result_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,47 @@ func TestCompare(t *testing.T) {
 		}
 	}()
 	sweep.Training("rate-3")
+}
+
+// TestCompareParams: the hyper-parameters that differ are columns, also those of the training runs
+// of one run. A flag of the same name has none of its own.
+func TestCompareParams(t *testing.T) {
+	metrics := `{"step":1,"val/loss":1,"training":"a"}` + "\n" + `{"step":1,"val/loss":2,"training":"b"}` + "\n"
+	params := func(training, width, seed, epochs string) string {
+		return `{"training":"` + training + `","params":[{"name":"width","value":"` + width + `"},{"name":"seed","value":"` + seed + `"},
+			{"name":"batch_size","value":"64"},{"name":"max_epochs","value":"` + epochs + `"},{"name":"name","value":"` + training + `"}]}`
+	}
+	sweep := newRun(t, map[string]string{
+		"manifest.json": `{"format":1,"parameters":{"folds":"5"},"flags":{"lr":"0.1","max_epochs":"4"}}`, "metrics.jsonl": metrics,
+		"hyperparameters/a.json": params("a", "16", "1", "4"), "hyperparameters/b.json": params("b", "32", "1", "4"),
+	})
+	plain := newRun(t, map[string]string{
+		"manifest.json": `{"format":1,"parameters":{"folds":"6"},"flags":{"lr":"0.2"}}`, "metrics.jsonl": `{"step":1,"val/loss":3,"training":"a"}` + "\n",
+		"hyperparameters/a.json": params("a", "16", "2", "1"),
+	})
+	without := newRun(t, map[string]string{"manifest.json": `{"format":1,"parameters":{"folds":"6"},"flags":{"lr":"0.2"}}`, "metrics.jsonl": ""})
+	want := strings.Join([]string{
+		"run      training  -p folds  -lr  width  seed  max_epochs  val/loss",
+		"mnist-1  a         5         0.1  16     1     4           1",
+		"mnist-1  b         5         0.1  32     1     4           2",
+		"mnist-1  a         6         0.2  16     2     1           3",
+		"mnist-1            6         0.2                           ", "",
+	}, "\n")
+	if got := result.Compare(sweep, plain, without).String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := result.Compare(sweep).Columns; !slices.Equal(got, []string{"run", "training", "width", "val/loss"}) {
+		t.Errorf("of a run with two training runs: %q", got)
+	}
+	if got := sweep.Params(); got["width"] != "" || got["batch_size"] != "64" || sweep.Training("b").Params()["width"] != "32" {
+		t.Errorf("the hyper-parameters of all training runs are %v", got)
+	}
+	wrong := newRun(t, map[string]string{
+		"manifest.json": `{"format":1,"flags":{"max_epochs":"7"}}`, "metrics.jsonl": `{"step":1,"val/loss":3,"training":"a"}` + "\n", "hyperparameters/a.json": params("a", "16", "2", "1"),
+	})
+	if got := result.Compare(sweep, wrong).Columns; !slices.Contains(got, "-max_epochs") || !slices.Contains(got, "max_epochs") {
+		t.Errorf("a flag that the program does not use: %q", got)
+	}
 }
 
 // TestFind: run directories are found, and nothing else.

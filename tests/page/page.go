@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// Block is a fenced block of shell commands.
+// Block is a fenced block of shell commands, or the cell of a notebook.
 type Block struct {
 	// Line is the number of the line on which the block begins, from 1.
 	Line int
-	// Script has the commands.
+	// Script has the commands, or the cell.
 	Script string
 }
 
@@ -47,21 +47,26 @@ func Read(t testing.TB, name string) string {
 }
 
 // Commands returns the blocks of a page that are fenced by ```sh, in order.
-func Commands(t testing.TB, name string) []Block {
+func Commands(t testing.TB, name string) []Block { return blocks(t, name, "sh") }
+
+// Cells returns the blocks of a page that are fenced by ```go, in order.
+func Cells(t testing.TB, name string) []Block { return blocks(t, name, "go") }
+
+func blocks(t testing.TB, name, language string) []Block {
 	t.Helper()
-	var blocks []Block
+	var all []Block
 	lines := strings.Split(Read(t, name), "\n")
 	for i := 0; i < len(lines); i++ {
-		if lines[i] != "```sh" {
+		if lines[i] != "```"+language {
 			continue
 		}
 		block := Block{Line: i + 1}
 		for i++; lines[i] != "```"; i++ {
 			block.Script += lines[i] + "\n"
 		}
-		blocks = append(blocks, block)
+		all = append(all, block)
 	}
-	return blocks
+	return all
 }
 
 // Section fails the test unless the generated section of a page is want. The section lies between

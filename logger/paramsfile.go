@@ -1,0 +1,80 @@
+package logger
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"gonbatch/internal/rundir"
+)
+
+// ParamsFile keeps hyper-parameters in a JSON file: the name of the training and, in the order in
+// which they were first logged, the name and the value of each, as text. A value that is logged
+// again replaces the one in the file, also that of an earlier process. ParamsFile ignores
+// everything except hyper-parameters.
+type ParamsFile struct {
+	scalarsOnly
+	mu     sync.Mutex
+	path   string
+	params rundir.Params
+	first  func(param string) bool
+	closed bool
+}
+
+var _ Logger = (*ParamsFile)(nil)
+
+// NewParamsFile reads the file at path, if it exists. The first call of Params creates it, and its
+// folder.
+func NewParamsFile(path string, all ...Option) (*ParamsFile, error) {
+	params, err := rundir.ReadParamsFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("logger: %w", err)
+	}
+	o := newOptions(all)
+	params.Training = o.training
+	return &ParamsFile{path: path, params: params, first: o.first}, nil
+}
+
+// Params writes the file. The names of a call are sorted, with those of First before the others.
+func (l *ParamsFile) Params(params map[string]any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return fmt.Errorf("logger: record hyper-parameters in %s: %w", l.path, ErrClosed)
+	}
+	names := slices.Sorted(maps.Keys(params))
+	others := slices.DeleteFunc(slices.Clone(names), l.first)
+	names = slices.DeleteFunc(names, func(name string) bool { return !l.first(name) })
+	for _, name := range append(names, others...) {
+		l.params.Set(name, paramText(params[name]))
+	}
+	err := os.MkdirAll(filepath.Dir(l.path), 0o777)
+	if err == nil {
+		err = rundir.WriteJSON(l.path, l.params)
+	}
+	if err != nil {
+		return fmt.Errorf("logger: record hyper-parameters: %w", err)
+	}
+	return nil
+}
+
+// Scalars does nothing.
+func (l *ParamsFile) Scalars(int64, map[string]float64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return fmt.Errorf("logger: %s: %w", l.path, ErrClosed)
+	}
+	return nil
+}
+
+// Close ends the record.
+func (l *ParamsFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return nil
+}
