@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/plural"
+	"gonbatch/internal/rundir"
 )
 
 // layout is the ranks to measure, and the cores that each of them has.
@@ -28,9 +29,17 @@ func (l layout) contenders(ctx context.Context, n network) ([]contender, error) 
 	if l.cores == 1 {
 		return contenders(ctx, n, mpi, torchrun)
 	}
-	return contenders(ctx, n, func(program string) starter { return onCores(program) }, func(command ...string) starter {
+	all, err := contenders(ctx, n, func(program string) starter { return onCores(program) }, func(command ...string) starter {
 		return onCores(append([]string{"env", "WORLD_SIZE=1", "RANK=0"}, command...)...)
 	})
+	if err != nil {
+		return nil, err
+	}
+	one := all[0]
+	one.name = "gonbatch, one device"
+	devices := one.environ(fmt.Sprint(rundir.EnvDevices, "=", l.cores))
+	devices.name = "gonbatch, a device for each core"
+	return slices.Concat([]contender{devices, one}, all[1:]), nil
 }
 
 // stepReport is the result of measureSteps.

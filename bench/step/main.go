@@ -68,14 +68,16 @@ func run(o options) (err error) {
 	trainer := train.NewTrainer(world.Backend(), model.NewStore(), task.network, task.loss, world.Optimizer(task.optimizer), nil, nil)
 	data := task.inputs(o.batch, rand.New(rand.NewPCG(1, uint64(world.Rank()))))
 	var c clock
-	for i := range o.warmUp + o.steps {
-		if i == o.warmUp {
-			memory.Peak() // What comes next is a peak of steps, without that of compiling.
-		}
-		if err := step(trainer, data); err != nil {
+	for metrics, err := range steps(world, trainer, data, o.warmUp+o.steps) {
+		if err != nil {
 			return fmt.Errorf("step %d: %w", len(c.ends), err)
 		}
-		c.tick()
+		for _, m := range metrics {
+			m.MustFinalizeAll() // It waits until the step is done.
+		}
+		if c.tick(); len(c.ends) == o.warmUp {
+			memory.Peak() // What comes next is a peak of steps, without that of compiling.
+		}
 	}
 	if !world.IsMain() {
 		return nil
@@ -91,18 +93,6 @@ func run(o options) (err error) {
 	line["version"] = "with " + world.Kernels()
 	line["ranks"], line["devices"], line["batch"] = world.Size(), world.Devices(), o.batch
 	return json.NewEncoder(os.Stdout).Encode(line)
-}
-
-// step takes one training step, and waits until it is done.
-func step(trainer *train.Trainer, data inputs) error {
-	metrics, err := trainer.TrainStep(data.batch())
-	if err != nil {
-		return err
-	}
-	for _, m := range metrics {
-		m.MustFinalizeAll()
-	}
-	return nil
 }
 
 // clock records when steps ended, and the processor time by then.
