@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/loss"
+
+	"gonbatch/internal/plural"
 )
 
 // MixUp mixes each example of x, [batch, ...] of a floating-point type, with the one before it in
@@ -15,7 +17,8 @@ import (
 // w from the distribution Beta(alpha, alpha) for each example (Zhang et al., mixup: Beyond Empirical
 // Risk Minimization, 2017, https://arxiv.org/abs/1710.09412). alpha is more than 0 and at most 1;
 // 0.2 is usual. The weights, [batch, 1] float32, mix the labels in the same way: return them as a
-// second prediction, for MixUpLoss, or call Mix. Outside of training they are 1.
+// second prediction, for MixUpLoss, or call Mix. Outside of training they are 1, and trainer.Predict
+// returns them too.
 //
 //	func net(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
 //		x, weights := augment.MixUp(scope, inputs[0], 0.2)
@@ -23,7 +26,6 @@ import (
 //	}
 //
 //	task := trainer.Supervised(net, augment.MixUpLoss, opt, metric.NewSparseCategoricalAccuracy("Mean Accuracy", "#acc"))
-//	task = trainer.WithPredict(task, logits)
 //
 // It is data.MixUp in the graph, which mixes with any example of the dataset. torchvision's MixUp
 // draws one w for a whole batch.
@@ -67,7 +69,7 @@ func Mix(x, weights *graph.Node) *graph.Node {
 // Outside of training, it is loss.SparseCategoricalCrossEntropyLogits.
 func MixUpLoss(labels, predictions []*graph.Node) *graph.Node {
 	if len(labels) == 0 || len(predictions) != 2 {
-		panic(fmt.Errorf("augment.MixUpLoss: got %d labels and %d predictions; it needs labels, and the two predictions []*graph.Node{logits, weights}, where augment.MixUp returns weights", len(labels), len(predictions)))
+		panic(fmt.Errorf("augment.MixUpLoss: got %s and %s; it needs labels, and two predictions, []*graph.Node{logits, weights}, where augment.MixUp returns weights", plural.Of(len(labels), "label tensor"), plural.Of(len(predictions), "prediction")))
 	}
 	logits := predictions[0]
 	probabilities := labels[0]
