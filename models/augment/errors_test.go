@@ -54,8 +54,12 @@ func TestErrors(t *testing.T) {
 		{onBytes(resized(0.5)), photos, "augment.RandomResizedCrop: x has the type Uint8"},
 		{mixUp(0), photos, "augment.MixUp: alpha must be more than 0 and at most 1, got 0"},
 		{onBytes(mixUp(0.2)), photos, "augment.MixUp: x has the type Uint8"},
-		{func(_ *model.Scope, x *graph.Node) *graph.Node { return augment.Mix(x, graph.Slice(x, graph.AxisRange(0, 1))) }, []int{3, 1}, "augment.Mix: weights of the shape (Float32)[1, 1] for x of the shape (Float32)[3, 1]: pass the weights that MixUp has returned for the same batch"},
-		{func(_ *model.Scope, x *graph.Node) *graph.Node { return augment.MixUpLoss([]*graph.Node{x}, []*graph.Node{x}) }, photos, "augment.MixUpLoss: got 1 label tensor and 1 prediction; it needs labels, and two predictions, []*graph.Node{logits, weights}, where augment.MixUp returns weights"},
+		{func(_ *model.Scope, x *graph.Node) *graph.Node {
+			return augment.Mix(x, graph.Slice(x, graph.AxisRange(0, 1)))
+		}, []int{3, 1}, "augment.Mix: weights of the shape (Float32)[1, 1] for x of the shape (Float32)[3, 1]: pass the weights that MixUp has returned for the same batch"},
+		{func(_ *model.Scope, x *graph.Node) *graph.Node {
+			return augment.MixUpLoss([]*graph.Node{x}, []*graph.Node{x})
+		}, photos, "augment.MixUpLoss: got 1 label tensor and 1 prediction; it needs labels, and two predictions, []*graph.Node{logits, weights}, where augment.MixUp returns weights"},
 		{func(_ *model.Scope, x *graph.Node) *graph.Node {
 			labels := graph.ConvertDType(x, dtypes.Int32)
 			return augment.MixUpLoss([]*graph.Node{labels}, []*graph.Node{x, x})

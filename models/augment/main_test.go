@@ -1,6 +1,7 @@
 package augment_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -8,6 +9,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	ranktest.CompileQuickly()
+	flag.Parse()
+	if flag.Lookup("test.bench").Value.String() == "" {
+		ranktest.CompileQuickly()
+	}
 	os.Exit(m.Run())
 }
