@@ -133,8 +133,8 @@ var functions = []struct {
 
 var sizes = [][]int{{1, 1, 1, 1}, {6, 1, 1, 3}, {5, 1, 7, 3}, {3, 8, 1, 2}, {4, 8, 5, 4}, {1, 6, 6, 3}, {9, 9, 12, 3}, {2, 40, 33, 1}}
 
-// TestSameAsWorker: with the same random numbers, each example becomes what the transform of package
-// data makes of it, in each type.
+// TestSameAsWorker: with the same random numbers, each example becomes what the transform of
+// package data makes of it, in each type.
 func TestSameAsWorker(t *testing.T) {
 	for _, size := range sizes {
 		random := numbers(t, size[0])

@@ -1,6 +1,7 @@
-// Package augment changes images at random inside a model: as part of the compiled training step, on
-// the device. Package data has transforms of the same names that run on the loader's workers, and
-// with the same random numbers both compute the same. [Normalize] is the only one that isn't random.
+// Package augment changes images at random inside a model: as part of the compiled training step,
+// on the device. Package data has transforms of the same names that run on the loader's workers,
+// and with the same random numbers both compute the same. [Normalize] is the only one that isn't
+// random.
 //
 //	func net(scope *model.Scope, x *graph.Node) *graph.Node {
 //		x = augment.RandomCrop(scope, x, 4)
@@ -12,8 +13,8 @@
 //
 // Images are [batch, height, width, channels]. A result has the shape and the type of its images.
 // Random functions return their images unchanged unless the scope is training. They are
-// differentiable, so a GAN's generator learns through them (Zhao et al., Differentiable Augmentation
-// for Data-Efficient GAN Training, 2020, https://arxiv.org/abs/2006.10738).
+// differentiable, so a GAN's generator learns through them (Zhao et al., Differentiable
+// Augmentation for Data-Efficient GAN Training, 2020, https://arxiv.org/abs/2006.10738).
 //
 // Random numbers are drawn as dropout's are: each example has its own, each step has new ones, and
 // each rank draws from a stream of its own. So with several ranks, training sees other images than

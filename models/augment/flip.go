@@ -6,8 +6,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// RandomFlip flips each image of x, [batch, height, width, channels] of any type, from left to right
-// with this probability, in training. It is data.RandomFlip in the graph, and torchvision's
+// RandomFlip flips each image of x, [batch, height, width, channels] of any type, from left to
+// right with this probability, in training. It is data.RandomFlip in the graph, and torchvision's
 // RandomHorizontalFlip, which draws once for a whole batch.
 func RandomFlip(scope *model.Scope, x *graph.Node, probability float64) *graph.Node {
 	checkImages("RandomFlip", x)

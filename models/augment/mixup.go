@@ -13,12 +13,12 @@ import (
 )
 
 // MixUp mixes each example of x, [batch, ...] of a floating-point type, with the one before it in
-// the batch, and the first with the last, in training: it becomes w·own + (1-w)·other, with a random
-// w from the distribution Beta(alpha, alpha) for each example (Zhang et al., mixup: Beyond Empirical
-// Risk Minimization, 2017, https://arxiv.org/abs/1710.09412). alpha is more than 0 and at most 1;
-// 0.2 is usual. The weights, [batch, 1] float32, mix the labels in the same way: return them as a
-// second prediction, for MixUpLoss, or call Mix. Outside of training they are 1, and trainer.Predict
-// returns them too.
+// the batch, and the first with the last, in training: it becomes w·own + (1-w)·other, with a
+// random w from the distribution Beta(alpha, alpha) for each example (Zhang et al., mixup: Beyond
+// Empirical Risk Minimization, 2017, https://arxiv.org/abs/1710.09412). alpha is more than 0 and at
+// most 1; 0.2 is usual. The weights, [batch, 1] float32, mix the labels in the same way: return
+// them as a second prediction, for MixUpLoss, or call Mix. Outside of training they are 1, and
+// trainer.Predict returns them too.
 //
 //	func net(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
 //		x, weights := augment.MixUp(scope, inputs[0], 0.2)

@@ -10,9 +10,9 @@ import (
 )
 
 // Normalize subtracts the mean of each channel of x, [batch, height, width, channels] of a
-// floating-point type, and divides by its standard deviation, in training and elsewhere. It computes
-// in at least float32, and rounds once. It is data.Normalize in the graph, and torchvision's
-// Normalize.
+// floating-point type, and divides by its standard deviation, in training and elsewhere. It
+// computes in at least float32, and rounds once. It is data.Normalize in the graph, and
+// torchvision's Normalize.
 func Normalize(x *graph.Node, mean, std []float32) *graph.Node {
 	checkValues("Normalize", x)
 	if channels := x.Shape().Dimensions[3]; len(mean) != channels || len(std) != channels {

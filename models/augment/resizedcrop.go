@@ -10,15 +10,15 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// RandomResizedCrop cuts a random part out of each image of x, [batch, height, width, channels] of a
-// floating-point type, and scales it to the size of the image, in training. The part has from
+// RandomResizedCrop cuts a random part out of each image of x, [batch, height, width, channels] of
+// a floating-point type, and scales it to the size of the image, in training. The part has from
 // smallest, which is more than 0, to all of the area, and the image's proportions changed by a
 // factor from 3/4 to 4/3 (Szegedy et al., Going Deeper with Convolutions, 2014,
 // https://arxiv.org/abs/1409.4842). 0.08 is usual for photos. It computes in at least float32, and
 // rounds once.
 //
-// It is data.RandomResizedCrop in the graph, and torchvision's RandomResizedCrop without a change of
-// size.
+// It is data.RandomResizedCrop in the graph, and torchvision's RandomResizedCrop without a change
+// of size.
 func RandomResizedCrop(scope *model.Scope, x *graph.Node, smallest float64) *graph.Node {
 	checkValues("RandomResizedCrop", x)
 	if !(smallest > 0 && smallest <= 1) {
