@@ -7,9 +7,10 @@ import (
 
 // RandomColor changes the brightness, the contrast and the saturation of each image of x, [batch,
 // height, width, channels] of a floating-point type, in this order, each by a random factor from
-// 1-x to 1+x, where x is the number given for it, from 0 (no change) to 1, in training. Values must
-// be from 0 to 1, and stay so: it comes before Normalize. The saturation of images with other than
-// 3 channels doesn't change. It computes in at least float32, and rounds once.
+// 1-f to 1+f, where f is the number given for it, from 0 (no change) to 1, in training. Values must
+// be from 0 to 1, so it comes before Normalize; a graph can't refuse others, and they are clipped.
+// The saturation of images with other than 3 channels doesn't change. It computes in at least
+// float32, and rounds once.
 //
 // It is data.RandomColor in the graph, and computes what torchvision's ColorJitter does, except
 // that ColorJitter changes the three in random order.

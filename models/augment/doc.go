@@ -1,7 +1,6 @@
 // Package augment changes images at random inside a model: as part of the compiled training step,
-// on the device. Package data has transforms of the same names that run on the loader's workers,
-// and with the same random numbers both compute the same. [Normalize] is the only one that isn't
-// random.
+// on the device. It has the transforms of package data, which run on the loader's workers; with the
+// same random numbers, both compute the same.
 //
 //	func net(scope *model.Scope, x *graph.Node) *graph.Node {
 //		x = augment.RandomCrop(scope, x, 4)
@@ -12,7 +11,7 @@
 //	}
 //
 // Images are [batch, height, width, channels]. A result has the shape and the type of its images.
-// Random functions return their images unchanged unless the scope is training. They are
+// Functions with a scope return their images unchanged unless the scope is training. They are
 // differentiable, so a GAN's generator learns through them (Zhao et al., Differentiable
 // Augmentation for Data-Efficient GAN Training, 2020, https://arxiv.org/abs/2006.10738).
 //
