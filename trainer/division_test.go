@@ -363,6 +363,9 @@ func testModelParallelLayers(t *testing.T) {
 	nets["residual"] = func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return models.NarrowResNet18(ranktest.Classes, 4)(scope, graph.Concatenate([]*graph.Node{x, x, x}, -1))
 	}
+	nets["augmented images"] = func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return augmentedNet(scope, []*graph.Node{x})[0]
+	}
 	for _, name := range slices.Sorted(maps.Keys(nets)) {
 		var want []float64
 		for _, parallel := range []int{1, 2, 4} {

@@ -2,8 +2,10 @@ package packed_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/jpeg"
 	"math/rand/v2"
@@ -239,6 +241,64 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%v, want %q", err, what)
 		}
 	}
+}
+
+// TestOtherByteOrder: a file with the other byte order is an error, where its numbers would be read
+// as others. So is one whose bytes were swapped by a copy, with its head.
+func TestOtherByteOrder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "photos.packed")
+	if err := packed.Write(path, photos(t, 20, 8), packed.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	swapped := bytes.Clone(content)
+	for word := range slices.Chunk(swapped, 4) {
+		slices.Reverse(word)
+	}
+	for want, file := range map[string][]byte{
+		`its byte order is "big": only "little" can be read: write it again on a machine with this byte order`: bigEndian(t, content),
+		"it was not written by package packed": swapped,
+	} {
+		if err := os.WriteFile(path, file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := packed.Open(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if _, err := packed.Keep(path, photos(t, 20, 8), packed.Config{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Keep: %v, want %q", err, want)
+		}
+	}
+}
+
+// bigEndian returns a file of 4-byte numbers as a machine of the other byte order would write it:
+// with all checksums right, and of the same size.
+func bigEndian(t *testing.T, content []byte) []byte {
+	t.Helper()
+	_, head, _ := bytes.Cut(content[:4096], []byte("\n"))
+	head, _, _ = bytes.Cut(head, []byte("\n"))
+	if !bytes.Contains(head, []byte(`"byte_order":"little"`)) {
+		t.Fatalf("the head is %s", head)
+	}
+	head = bytes.Replace(head, []byte(`"little"`), []byte(`"big"`), 1)
+	table := crc32.MakeTable(crc32.Castagnoli)
+	file := fmt.Appendf(nil, "gonbatch packed 1 %08x\n%s\n", crc32.Checksum(head, table), head)
+	file = append(file, make([]byte, 4096-len(file))...)
+	records := bytes.Clone(content[4096 : len(content)-20*crc32.Size])
+	for number := range slices.Chunk(records, 4) {
+		slices.Reverse(number)
+	}
+	file = append(file, records...)
+	for record := range slices.Chunk(records, len(records)/20) {
+		file = binary.BigEndian.AppendUint32(file, crc32.Checksum(record, table))
+	}
+	if len(file) != len(content) {
+		t.Fatalf("%d bytes, want %d", len(file), len(content))
+	}
+	return file
 }
 
 // TestTruncatedWhileOpen: a file that gets shorter under a program is an error, where a mapping
