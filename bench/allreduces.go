@@ -103,11 +103,11 @@ func reducers(ctx context.Context) ([]contender, error) {
 	python := filepath.Join(".cache", "bench-venv", "bin", "python")
 	huge := append([]string{"GLIBC_TUNABLES=glibc.malloc.hugetlb=1"}, keepMemory...)
 	return []contender{
-		{inProgram, mpi(ours)},
-		{rawMPI, mpi(raw)},
-		contender{rawHuge, mpi(raw)}.environ(huge...),
-		contender{overTCP, torchrun(ours)}.environ(rundir.EnvDevices+"=1", rundir.EnvPlatform+"=cpu"),
-		{overGloo, torchrun(python, "bench/peers/gloo_allreduce.py")},
+		{name: inProgram, start: mpi(ours)},
+		{name: rawMPI, start: mpi(raw)},
+		contender{name: rawHuge, start: mpi(raw)}.environ(huge...),
+		contender{name: overTCP, start: torchrun(ours)}.environ(rundir.EnvDevices+"=1", rundir.EnvPlatform+"=cpu"),
+		{name: overGloo, start: torchrun(python, "bench/peers/gloo_allreduce.py")},
 	}, nil
 }
 

@@ -48,6 +48,7 @@ type measurement struct {
 type contender struct {
 	name  string
 	start starter
+	apart bool // Its processes don't know of one another, and each measures itself alone.
 }
 
 // starter returns the processes of a measurement, one rank for each of the given cores, or one for
@@ -105,6 +106,21 @@ func mpi(program string) starter {
 	}
 }
 
+// apart starts a program once for each core, pinned to it, as that many jobs of one rank.
+func apart(program string) starter {
+	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
+		var cmds []*exec.Cmd
+		for _, core := range cores {
+			alone, err := mpi(program)(ctx, []int{core}, args)
+			if err != nil {
+				return nil, err
+			}
+			cmds = append(cmds, alone...)
+		}
+		return cmds, nil
+	}
+}
+
 // torchrun starts a command once for each rank, with the variables that torchrun sets, each pinned
 // to its core.
 func torchrun(command ...string) starter {
@@ -154,7 +170,12 @@ func (c contender) measure(ctx context.Context, cores []int, opts options) (meas
 		return measurement{}, err
 	}
 	m, err := parse(c.name, out)
-	m.FirstStep = m.FirstStepAt - started
+	if c.apart {
+		m.ImagesPerSecond *= float64(len(cores))
+	}
+	if m.FirstStepAt > 0 {
+		m.FirstStep = m.FirstStepAt - started
+	}
 	return m, err
 }
 

@@ -54,8 +54,8 @@ func measureInferences(ctx context.Context, opts options, out io.Writer) (infere
 		return report, err
 	}
 	both := []contender{
-		{"gonbatch", onCores(program)},
-		contender{"PyTorch", onCores(filepath.Join(".cache", "bench-venv", "bin", "python"), "bench/peers/inference.py")}.environ(keepMemory...),
+		{name: "gonbatch", start: onCores(program)},
+		contender{name: "PyTorch", start: onCores(filepath.Join(".cache", "bench-venv", "bin", "python"), "bench/peers/inference.py")}.environ(keepMemory...),
 	}
 	for _, n := range networks {
 		if !n.images || opts.network != "" && opts.network != n.name {

@@ -48,8 +48,8 @@ func measureLoaders(ctx context.Context, opts options, out io.Writer) (_ loaderR
 	if err != nil {
 		return report, err
 	}
-	ours := contender{"gonbatch", onCores(program)}.with("--folder=" + folder)
-	torch := contender{"PyTorch", onCores(filepath.Join(".cache", "bench-venv", "bin", "python"), "bench/peers/dataloader.py")}.with("--folder=" + folder)
+	ours := contender{name: "gonbatch", start: onCores(program)}.with("--folder=" + folder)
+	torch := contender{name: "PyTorch", start: onCores(filepath.Join(".cache", "bench-venv", "bin", "python"), "bench/peers/dataloader.py")}.with("--folder=" + folder)
 	report.Tables = loaderTables(ours, torch)
 	for range opts.rounds {
 		for i := range report.Tables {

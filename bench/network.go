@@ -6,13 +6,14 @@ type network struct {
 	batch       int // inputs for each rank
 	slower      int // how many times as long as in the first network a step takes, roughly
 	images      bool
+	products    bool // Products of matrices take most of a step.
 }
 
 var networks = []network{
 	{name: "cnn", title: "CNN: 421,642 parameters, 28x28 images, Adam", batch: 64, slower: 1, images: true},
 	{name: "resnet18", title: "ResNet-18: 11,173,962 parameters, 32x32 images, batch normalization, SGD with momentum", batch: 32, slower: 20, images: true},
-	{name: "mlp", title: "MLP: 100,728,842 parameters, 4,096 numbers, Adam", batch: 64, slower: 30},
-	{name: "gpt", title: "GPT: 10,747,392 parameters, 6 layers of width 384 with 6 heads, 256 tokens of 256 kinds, Adam", batch: 4, slower: 30},
+	{name: "mlp", title: "MLP: 100,728,842 parameters, 4,096 numbers, Adam", batch: 64, slower: 30, products: true},
+	{name: "gpt", title: "GPT: 10,747,392 parameters, 6 layers of width 384 with 6 heads, 256 tokens of 256 kinds, Adam", batch: 4, slower: 30, products: true},
 }
 
 func networkNames() (names []string) {

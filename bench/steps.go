@@ -24,11 +24,34 @@ func layouts(cores int) []layout {
 	return []layout{{1, 1}, {2, 1}, {4, 1}, {1, 4}}
 }
 
-// contenders returns the programs that take the steps.
+// contenders returns the programs that take the steps, and those that show a limit: what a step's
+// products take by themselves, and processes that don't wait for one another.
 func (l layout) contenders(ctx context.Context, n network) ([]contender, error) {
-	if l.cores == 1 {
-		return contenders(ctx, n, mpi, torchrun)
+	if l.cores > 1 {
+		return l.onAllCores(ctx, n)
 	}
+	all, err := contenders(ctx, n, mpi, torchrun)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := contenders(ctx, n, apart, torchrun)
+	if err != nil {
+		return nil, err
+	}
+	switch ours := limits[0]; {
+	case l.ranks > 1:
+		ours.name, ours.apart = "gonbatch, ranks on their own", true
+		all = append(all, ours)
+	case n.products:
+		ours = ours.with("--products")
+		ours.name = "gonbatch, products alone"
+		all = append(all, ours)
+	}
+	return all, nil
+}
+
+// onAllCores are the contenders of one rank.
+func (l layout) onAllCores(ctx context.Context, n network) ([]contender, error) {
 	all, err := contenders(ctx, n, func(program string) starter { return onCores(program) }, func(command ...string) starter {
 		return onCores(append([]string{"env", "WORLD_SIZE=1", "RANK=0"}, command...)...)
 	})

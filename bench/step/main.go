@@ -38,6 +38,7 @@ import (
 type options struct {
 	model                string
 	batch, steps, warmUp int
+	products             bool
 }
 
 func main() {
@@ -46,6 +47,7 @@ func main() {
 	flag.IntVar(&o.batch, "batch", 64, "inputs in a step, for each rank")
 	flag.IntVar(&o.steps, "steps", 100, "steps to time")
 	flag.IntVar(&o.warmUp, "warm-up", 5, "steps before, with the compilation")
+	flag.BoolVar(&o.products, "products", false, "time only the products of matrices of a step, each by itself")
 	flag.Parse()
 	if err := run(o); err != nil {
 		log.Fatal(err)
@@ -65,6 +67,9 @@ func run(o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()
+	if o.products {
+		return reportProducts(world, o)
+	}
 	trainer := train.NewTrainer(world.Backend(), model.NewStore(), task.network, task.loss, world.Optimizer(task.optimizer), nil, nil)
 	data := task.inputs(o.batch, rand.New(rand.NewPCG(1, uint64(world.Rank()))))
 	var c clock
@@ -93,6 +98,17 @@ func run(o options) (err error) {
 	line["version"] = "with " + world.Kernels()
 	line["ranks"], line["devices"], line["batch"] = world.Size(), world.Devices(), o.batch
 	return json.NewEncoder(os.Stdout).Encode(line)
+}
+
+// reportProducts prints what a step without anything else would take.
+func reportProducts(world *distributed.World, o options) error {
+	took, err := timeProducts(world.Backend(), o.model, o.batch)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{
+		"ms_per_step": float64(took.Microseconds()) / 1000, "images_per_second": float64(o.batch) / took.Seconds(), "version": "with " + world.Kernels(),
+	})
 }
 
 // clock records when steps ended, and the processor time by then.
