@@ -69,7 +69,7 @@ func (w *World) openOneDNN(ctx context.Context, c Config, candidates []string) (
 	}
 	path, installErr := plugin.EnsureOneDNN(ctx, plugin.Options{Progress: c.Log, Getenv: c.Getenv})
 	if installErr != nil {
-		fmt.Fprintf(c.Log, "gonbatch: warning: %v; without it, training on CPUs takes longer\n", installErr)
+		fmt.Fprintf(c.Log, "gonbatch: warning: %v; until then, training on CPUs takes longer\n", installErr)
 	}
 	if path != "" && !slices.Contains(candidates, path) {
 		return onednn.Open([]string{path})

@@ -52,7 +52,7 @@ func (s Setup) installAround(ctx context.Context, dir string) error {
 		fmt.Fprintf(s.Progress, "XLA's plugin: %v\nCells that run on XLA will try again.\n", err)
 	}
 	if _, err := plugin.EnsureOneDNN(ctx, plugin.Options{Progress: s.Progress, Getenv: s.Spec.Getenv}); err != nil {
-		fmt.Fprintf(s.Progress, "%v\nWithout it, training on CPUs takes longer.\n", err)
+		fmt.Fprintf(s.Progress, "%v; until then, training on CPUs takes longer\n", err)
 	}
 	if s.Wait {
 		return Warm(ctx, s.Environ)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"gonbatch/internal/fetch"
@@ -81,12 +82,20 @@ func EnsureOneDNN(ctx context.Context, opts Options) (path string, err error) {
 		return "", nil
 	}
 	if err := oneDNN.installAs(ctx, opts, OneDNNName, OneDNN); err != nil {
-		if ctx.Err() == nil {
-			_ = os.WriteFile(failed, []byte(err.Error()+"\n"), 0o644) // Without it, the next call tries again.
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("oneDNN: %w", ctx.Err())
 		}
-		return "", fmt.Errorf("oneDNN: %s: %w", oneDNN.what, err)
+		_ = os.WriteFile(failed, []byte(err.Error()+"\n"), 0o644) // Without it, the next call tries again.
+		return "", fmt.Errorf("oneDNN could not be installed: %s: %s; %s has all of it; it is tried again in a day", oneDNN.what, lastLine(err), failed)
 	}
 	return oneDNNPath(opts), nil
+}
+
+// lastLine returns the last line of what the last way to get a library has said.
+func lastLine(err error) string {
+	tries := fetch.Tries(oneDNN.what, err)
+	lines := strings.Split(strings.TrimSpace(tries[len(tries)-1].Err.Error()), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 func oneDNNPath(opts Options) string { return filepath.Join(oneDNN.dir(opts), OneDNNName) }

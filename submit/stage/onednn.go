@@ -45,7 +45,7 @@ func provideOneDNN(ctx context.Context, shell submit.Shell) {
 		return
 	}
 	if _, err := plugin.EnsureOneDNN(ctx, plugin.Options{Progress: shell.Err, Getenv: shell.Getenv}); err != nil {
-		shell.Warn("%v; without it, training on CPUs takes longer", err)
+		shell.Warn("%v; until then, training on CPUs takes longer", err)
 	}
 }
 
