@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace.h"
+
 enum state { WAITING, FLYING, LANDED };
 
 struct flight {
   struct flight *next;
   gb_transport transport;
   void *data;
-  int64_t count;
+  int64_t count, number;
   int dtype;
   enum state state;
 };
@@ -22,8 +24,16 @@ struct flight {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct flight *flights;  // In the order in which they started, until they are finished.
+static int64_t started;         // How many have started.
 static int running;             // Whether the thread exists.
 static char failure[512];       // Why a flight has failed, or empty. The flights after it don't run.
+
+// trace_end records an operation of a flight, or one of all if there is none.
+static void trace_end(int64_t began, int kind, const struct flight *f) {
+  struct flight all = {.count = 0};
+  if (f == NULL) f = &all;
+  gb_trace_end(began, kind, (int64_t[]){GB_ALL_REDUCE, f->count, f->dtype, 0, 0, f->number}, 6);
+}
 
 // to_fly returns the next flight that has not run. If one has failed, the others only land.
 static struct flight *to_fly(void) {
@@ -48,7 +58,9 @@ static void *fly(void *unused) {
     f->state = FLYING;
     pthread_mutex_unlock(&lock);
     char error[sizeof failure] = "";
+    int64_t began = gb_trace_begin();
     int result = f->transport(GB_ALL_REDUCE, NULL, f->data, f->count, f->dtype, NULL, error, sizeof error);
+    trace_end(began, GB_TRACE_TRAVEL, f);
     pthread_mutex_lock(&lock);
     if (result != 0) snprintf(failure, sizeof failure, "%s", error);
     f->state = LANDED;
@@ -106,6 +118,7 @@ static int failed(char *error, size_t error_size) {
 }
 
 int gb_flight_start(gb_transport transport, void *data, int64_t count, int dtype, char *error, size_t error_size) {
+  int64_t began = gb_trace_begin();
   struct flight *f = calloc(1, sizeof *f);
   if (f == NULL) abort();
   *f = (struct flight){.transport = transport, .data = data, .count = count, .dtype = dtype};
@@ -120,16 +133,20 @@ int gb_flight_start(gb_transport transport, void *data, int64_t count, int dtype
   struct flight **at = &flights;
   while (*at != NULL) at = &(*at)->next;
   *at = f;
+  f->number = ++started;
+  trace_end(began, GB_TRACE_START, f);
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
   return 0;
 }
 
 int gb_flight_finish(void *data, char *error, size_t error_size) {
+  int64_t began = gb_trace_begin();
   pthread_mutex_lock(&lock);
   struct flight *f;
   while ((f = *find(data)) != NULL && f->state != LANDED) pthread_cond_wait(&changed, &lock);
   if (f == NULL) snprintf(failure, sizeof failure, "gonbatch: collective: XLA has moved a sum that travels while the program computes: set GONBATCH_OVERLAP=off");
+  if (f != NULL) trace_end(began, GB_TRACE_WAIT, f);
   int result = failed(error, error_size);
   if (result == 0) forget(find(data));
   pthread_mutex_unlock(&lock);
@@ -138,7 +155,11 @@ int gb_flight_finish(void *data, char *error, size_t error_size) {
 
 int gb_flight_drain(char *error, size_t error_size) {
   pthread_mutex_lock(&lock);
-  while (!all_landed()) pthread_cond_wait(&changed, &lock);
+  if (!all_landed()) {
+    int64_t began = gb_trace_begin();
+    while (!all_landed()) pthread_cond_wait(&changed, &lock);
+    trace_end(began, GB_TRACE_WAIT, NULL);
+  }
   int result = failed(error, error_size);
   pthread_mutex_unlock(&lock);
   return result;
