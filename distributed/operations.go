@@ -6,6 +6,9 @@ import "gonbatch/distributed/pjrt"
 // product by oneDNN, a collective, or random bits.
 type Operation = pjrt.Operation
 
+// OperationKind is the kind of an operation.
+type OperationKind = pjrt.OperationKind
+
 // The kinds of operations.
 const (
 	Convolution     = pjrt.Convolution

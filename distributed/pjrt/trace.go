@@ -17,16 +17,17 @@ import (
 // Operation is what a custom call did in a compiled program: all that the program does by other
 // code than XLA's.
 type Operation struct {
-	Kind OperationKind
+	Kind OperationKind `json:"kind"`
 	// Name says what it did, such as "convolution 64x28x28x32 -> 64x14x14x64, 3x3, stride 2".
-	Name       string
-	Begin, End int64 // Nanoseconds since 1970.
-	Thread     int   // The kernel's number of the thread.
+	Name   string `json:"name"`
+	Begin  int64  `json:"begin"` // Nanoseconds since 1970.
+	End    int64  `json:"end"`
+	Thread int    `json:"thread"` // The kernel's number of the thread.
 	// Flight is the number of the sum that travels while the program computes, counted from 1 in
 	// this process; 0 if it is of none.
-	Flight int64
+	Flight int64 `json:"flight,omitempty"`
 	// Grouped means that the collective is one of each of several groups of ranks.
-	Grouped bool
+	Grouped bool `json:"grouped,omitempty"`
 }
 
 // OperationKind is the kind of an operation. The numbers are those of trace.h.
