@@ -103,32 +103,37 @@ func findWaits(ranks [][]operation) {
 	}
 }
 
-const travellingTrack track = "travelling sums"
+const (
+	operationsTrack track = "operations"
+	travellingTrack track = "travelling sums"
+)
 
-// rowsOf places operations: each thread has a row, and sums that travel while a program computes
-// have one of their own.
+// rowsOf places operations: in one row, or in several where they run at once, on different threads.
+// A program runs on any of XLA's threads, so they have no rows of their own. Sums that travel while
+// the program computes have one.
 func rowsOf(all []operation) []placedSpan {
-	var placed, travelling []placedSpan
+	var own, travelling []placedSpan
 	for _, o := range all {
-		row := track(fmt.Sprintf("operations, thread %d", o.Thread))
+		p := placedSpan{span{o.Name, operationsTrack, o.Begin, o.End, o.step}, travellingTrack, o.details()}
 		if o.Kind == distributed.TravellingSum {
-			row = travellingTrack
-		}
-		more := map[string]any{}
-		if o.number > 0 {
-			more["number in the update"] = o.number
-		}
-		if o.waited > 0 {
-			more["waited for other ranks (ms)"] = float64(o.waited) / 1e6
-		}
-		p := placedSpan{span{o.Name, row, o.Begin, o.End, o.step}, row, more}
-		if row == travellingTrack {
 			travelling = append(travelling, p)
 		} else {
-			placed = append(placed, p)
+			own = append(own, p)
 		}
 	}
-	return append(placed, travelling...)
+	return append(inRows(own, operationsTrack), travelling...)
+}
+
+// details returns what the viewer shows of an operation that is selected.
+func (o operation) details() map[string]any {
+	all := map[string]any{"thread": o.Thread}
+	if o.number > 0 {
+		all["number in the update"] = o.number
+	}
+	if o.waited > 0 {
+		all["waited for other ranks (ms)"] = float64(o.waited) / 1e6
+	}
+	return all
 }
 
 // classes are the parts of a step. While two run at once, on different threads, the time is the

@@ -153,17 +153,24 @@ func (r rankTrace) trainingRow() (all []placedSpan) {
 	return all
 }
 
-// loadingRows returns the spans of loading. Those that overlap are in different rows: "loading 1",
-// "loading 2".
 func (r rankTrace) loadingRows() (all []placedSpan) {
-	var busy []int64 // Until when each row is.
 	for _, s := range r.of(loadingTrack) {
+		all = append(all, placedSpan{span: s})
+	}
+	return inRows(all, loadingTrack)
+}
+
+// inRows puts the spans, which are in the order of their beginnings, in as few rows as possible.
+// Those that overlap are in different ones: "loading 1", "loading 2".
+func inRows(all []placedSpan, name track) []placedSpan {
+	var busy []int64 // Until when each row is.
+	for i, s := range all {
 		row := slices.IndexFunc(busy, func(until int64) bool { return until <= s.Begin })
 		if row < 0 {
 			row, busy = len(busy), append(busy, 0)
 		}
 		busy[row] = s.End
-		all = append(all, placedSpan{span: s, row: track(fmt.Sprintf("%s %d", s.Track, row+1))})
+		all[i].row = track(fmt.Sprintf("%s %d", name, row+1))
 	}
 	return all
 }
