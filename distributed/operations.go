@@ -20,7 +20,7 @@ const (
 	TravellingSum   = pjrt.TravellingSum
 )
 
-// Limits of a recording. An operation takes 120 bytes, and more as text, which rank 0 may have of
+// Limits of a recording. An operation takes 176 bytes, and more as text, which rank 0 may have of
 // all ranks.
 const (
 	maxOperations   = 1 << 16

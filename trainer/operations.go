@@ -175,7 +175,7 @@ func (r rankTrace) inSteps(all []operation) string {
 	parts["XLA"] = total - covered
 	text := shares(parts, total)
 	if share := 100 * float64(min(waited, parts["collectives"])) / float64(total); share >= 0.5 {
-		text += fmt.Sprintf(" (of the collectives, waiting for other ranks: %.0f%%)", share)
+		text += fmt.Sprintf(" (waiting for other ranks %.0f%%)", share)
 	}
 	return text
 }

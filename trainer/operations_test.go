@@ -1,6 +1,7 @@
 package trainer_test
 
 import (
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -148,4 +149,21 @@ func kindOf(name string) string {
 		}
 	}
 	return name
+}
+
+// TestOperationsOfFailed: a recording ends with a training that fails.
+func TestOperationsOfFailed(t *testing.T) {
+	c := trainer.Config{MaxSteps: 6, BatchSize: 12, Profile: trainer.ProfileConfig{Steps: "2-100", Dir: t.TempDir()}}
+	tr, _ := newTrainer(t, c, blobTask(smallNet), killAt(4))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	if all, lost := tr.World().RecordedOperations(); len(all)+lost > 0 {
+		t.Errorf("%d operations are recorded after the failure", len(all)+lost)
+	}
+	tr, out := newTrainer(t, c, blobTask(smallNet))
+	mustFit(t, tr)
+	if !strings.Contains(out.String(), "within the steps: ") {
+		t.Errorf("no random bits in\n%s", out)
+	}
 }

@@ -80,7 +80,14 @@ func operationOf(c C.gb_operation) Operation {
 	return o
 }
 
+// nameOfConvolution names the forward convolution, for its gradients too.
 func nameOfConvolution(n numbers) string {
+	operation := n[0]
+	if swapped := n[18]; operation == forward && swapped == 1 {
+		// With strides of 1, the gradient of the images is a convolution of the result's gradient.
+		operation = backwardData
+		n[2], n[3], n[4], n[5], n[6], n[7] = n[5], n[6], n[7], n[2], n[3], n[4]
+	}
 	name := fmt.Sprintf("convolution %dx%dx%dx%d -> %dx%dx%dx%d, %dx%d", n[1], n[2], n[3], n[4], n[1], n[5], n[6], n[7], n[8], n[9])
 	if n[10] != 1 || n[11] != 1 {
 		name += fmt.Sprintf(", stride %d", n[10])
@@ -88,7 +95,7 @@ func nameOfConvolution(n numbers) string {
 			name += fmt.Sprintf("x%d", n[11])
 		}
 	}
-	return map[C.int64_t]string{backwardData: "gradient of images: ", backwardWeights: "gradient of weights: "}[n[0]] + name
+	return map[C.int64_t]string{backwardData: "gradient of images: ", backwardWeights: "gradient of weights: "}[operation] + name
 }
 
 func nameOfProduct(n numbers) string {

@@ -7,20 +7,20 @@
 // What the custom calls of compiled programs do, and when, while a recording is on. trace.go reads
 // it; nothing else knows the layout.
 
-// The kinds of operations, with the meaning of their numbers. The last four are of collectives:
-// GB_TRACE_START begins a sum that travels while the program computes, GB_TRACE_WAIT waits for one
-// or, if its number of elements is 0, for all, and GB_TRACE_TRAVEL is its way.
+// The kinds of operations. Those of collectives have these numbers: the kind of collective, the
+// elements that this rank gives, their type, the reduction, how many ranks are divided into groups
+// (0: they are one), and the number of the flight (0: it is none).
 enum {
-  GB_TRACE_CONVOLUTION = 1,  // The first of its form.
+  GB_TRACE_CONVOLUTION = 1,  // The numbers are its form.
   GB_TRACE_PRODUCT,          // Its form.
-  GB_TRACE_RANDOM,           // The bytes.
-  GB_TRACE_COLLECTIVE,       // Kind, elements that this rank gives, element type, reduction,
-  GB_TRACE_START,            // ranks that are divided into groups (0: they are one), and the
-  GB_TRACE_WAIT,             // number of the flight (0: it is none).
-  GB_TRACE_TRAVEL,
+  GB_TRACE_RANDOM,           // How many bytes.
+  GB_TRACE_COLLECTIVE,       // One that stops the program.
+  GB_TRACE_START,            // The start of a flight.
+  GB_TRACE_WAIT,             // The wait for the end of a flight or, if it has no elements, of all.
+  GB_TRACE_TRAVEL,           // The flight itself.
 };
 
-enum { GB_TRACE_NUMBERS = 12 };
+enum { GB_TRACE_NUMBERS = 19 };  // As many as a convolution has.
 
 typedef struct {
   int64_t begin, end;  // Nanoseconds since 1970.
@@ -31,6 +31,8 @@ typedef struct {
 // gb_trace_on is whether a recording is on.
 extern atomic_int gb_trace_on;
 
+// gb_trace_now returns the time, and gb_trace_add records an operation that ends now: they are parts
+// of what follows.
 int64_t gb_trace_now(void);
 void gb_trace_add(int64_t began, int kind, const int64_t *numbers, int64_t count);
 

@@ -20,11 +20,13 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// traced computes two convolutions and two products.
+// traced computes two convolutions, the gradients of one, and two products.
 func traced(inputs []*graph.Node) []*graph.Node {
 	x, w, a := inputs[0], inputs[1], inputs[2]
+	y := graph.Convolve(x, w).NoPadding().Done()
+	gradients := graph.Gradient(graph.ReduceAllSum(graph.Mul(y, y)), x, w)
 	return []*graph.Node{
-		graph.Convolve(x, w).PadSame().StridePerAxis(2, 1).Done(), graph.Convolve(x, w).NoPadding().Done(),
+		graph.Convolve(x, w).PadSame().StridePerAxis(2, 1).Done(), gradients[0], gradients[1],
 		graph.DotGeneral(a, []int{2}, []int{0}, a, []int{2}, []int{0}),
 		graph.Dot(graph.Reshape(a, 96, 16), graph.Transpose(graph.Reshape(a, 96, 16), 0, 1)).Product(),
 	}
@@ -33,6 +35,7 @@ func traced(inputs []*graph.Node) []*graph.Node {
 // operationsOfTraced are those of one run.
 var operationsOfTraced = map[string]int{
 	"convolution 4x10x12x8 -> 4x5x12x16, 3x3, stride 2x1": 1, "convolution 4x10x12x8 -> 4x8x10x16, 3x3": 1,
+	"gradient of images: convolution 4x10x12x8 -> 4x8x10x16, 3x3": 1, "gradient of weights: convolution 4x10x12x8 -> 4x8x10x16, 3x3": 1,
 	"3 products 32x16 by 16x32": 1, "product 96x16 by 16x96": 1,
 }
 
@@ -65,11 +68,11 @@ func TestTrace(t *testing.T) {
 		group.Wait()
 		checkTrace(t, goroutines*each, 0)
 
-		pjrt.StartTrace(8)
+		pjrt.StartTrace(12)
 		for range 5 {
 			run()
 		}
-		checkTrace(t, 2, 12)
+		checkTrace(t, 2, 18)
 	})
 }
 
