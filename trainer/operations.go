@@ -173,11 +173,11 @@ func (r rankTrace) inSteps(all []operation) string {
 		return ""
 	}
 	parts["XLA"] = total - covered
-	text := shares(parts, total)
+	notes := map[string]string{}
 	if share := 100 * float64(min(waited, parts["collectives"])) / float64(total); share >= 0.5 {
-		text += fmt.Sprintf(" (waiting for other ranks %.0f%%)", share)
+		notes["collectives"] = fmt.Sprintf(" (%.0f%% waiting for other ranks)", share)
 	}
-	return text
+	return shares(parts, total, notes)
 }
 
 // lengthOf returns how long the times are together. It sorts them.

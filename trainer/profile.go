@@ -17,10 +17,10 @@ import (
 )
 
 // ProfileConfig records what each rank does during some updates: waiting for batches, steps,
-// callbacks, validations and checkpoints, and the loading of the batches. Within a step, on CPUs, it
-// records the convolutions and products that oneDNN computes, and the collectives; what is between
-// them is XLA's own. Rank 0 writes the trace of all ranks as a file that https://ui.perfetto.dev
-// and chrome://tracing open.
+// callbacks, validations and checkpoints, and the loading of the batches. Within a step, on CPUs,
+// it records the convolutions and products that oneDNN computes, and the collectives; what is
+// between them is XLA's own. Rank 0 writes the trace of all ranks as a file that
+// https://ui.perfetto.dev and chrome://tracing open.
 type ProfileConfig struct {
 	// Steps are the first and the last update to record, such as "10-15", counted from 1. What
 	// follows the last one belongs to it, until the next batch. Default: none.
@@ -192,16 +192,16 @@ func (r rankTrace) summary() string {
 		parts[s.Name] += s.End - s.Begin
 		total = max(total, s.End-begin)
 	}
-	return shares(parts, total)
+	return shares(parts, total, nil)
 }
 
-// shares lists the parts of a total, the largest first.
-func shares(parts map[string]int64, total int64) string {
+// shares lists the parts of a total, the largest first, each with its note.
+func shares(parts map[string]int64, total int64, notes map[string]string) string {
 	names := slices.SortedFunc(maps.Keys(parts), func(a, b string) int { return cmp.Or(cmp.Compare(parts[b], parts[a]), strings.Compare(a, b)) })
 	var text []string
 	for _, name := range names {
 		if share := 100 * float64(parts[name]) / float64(total); share >= 0.5 {
-			text = append(text, fmt.Sprintf("%s %.0f%%", name, share))
+			text = append(text, fmt.Sprintf("%s %.0f%%", name, share)+notes[name])
 		}
 	}
 	return strings.Join(text, ", ")

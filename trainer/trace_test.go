@@ -132,7 +132,7 @@ func TestWaits(t *testing.T) {
 	}
 	ranks[1].Lost = 5
 	got := strings.Join(ranks[0].summaries(ranks), "; ")
-	wanted := "step 67%; within the steps: XLA 65%, collectives 35% (waiting for other ranks 15%); the trace of rank 1 has the first 4 operations, without 5 later ones: record fewer steps"
+	wanted := "step 67%; within the steps: XLA 65%, collectives 35% (15% waiting for other ranks); the trace of rank 1 has the first 4 operations, without 5 later ones: record fewer steps"
 	if got != wanted {
 		t.Errorf("got %q, want %q", got, wanted)
 	}

@@ -31,8 +31,8 @@ typedef struct {
 // gb_trace_on is whether a recording is on.
 extern atomic_int gb_trace_on;
 
-// gb_trace_now returns the time, and gb_trace_add records an operation that ends now: they are parts
-// of what follows.
+// gb_trace_now returns the time, and gb_trace_add records an operation that ends now: they are
+// parts of what follows.
 int64_t gb_trace_now(void);
 void gb_trace_add(int64_t began, int kind, const int64_t *numbers, int64_t count);
 
