@@ -146,21 +146,12 @@ const everySum = "wait for all travelling sums"
 
 // TestTraceInThreads: threads record operations while recordings begin and end. The C compiler's
 // race detector watches them, where it works.
-func TestTraceInThreads(t *testing.T) {
-	out, err := runTrace(t, "threads", "-fsanitize=thread")
-	if err != nil && (strings.Contains(out, "unexpected memory mapping") || strings.Contains(out, "cannot find")) {
-		t.Logf("without the race detector: %v\n%s", err, out)
-		out, err = runTrace(t, "threads")
-	}
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
+func TestTraceInThreads(t *testing.T) { runThreads(t, "trace.c", "threads", "trace.c") }
 
 // BenchmarkTrace shows what the possibility of a recording costs an operation.
 func BenchmarkTrace(b *testing.B) {
 	for b.Loop() {
-		out, err := runTrace(b, "cost", "-O2")
+		out, err := runC(b, "trace.c", "cost", "-O2", "trace.c")
 		if err != nil {
 			b.Fatalf("%v\n%s", err, out)
 		}
@@ -168,11 +159,24 @@ func BenchmarkTrace(b *testing.B) {
 	}
 }
 
-// runTrace compiles the program of testdata/trace.c with those flags, and runs a part of it.
-func runTrace(t testing.TB, part string, flags ...string) (string, error) {
+// runThreads runs a part of a program of testdata under the race detector, where it works.
+func runThreads(t *testing.T, program, part string, sources ...string) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "trace")
-	args := append(flags, "-g", "-Wall", "-Werror", "-o", program, filepath.Join("testdata", "trace.c"), "trace.c", "-lpthread")
+	out, err := runC(t, program, part, append(sources, "-fsanitize=thread")...)
+	if err != nil && (strings.Contains(out, "unexpected memory mapping") || strings.Contains(out, "cannot find")) {
+		t.Logf("without the race detector: %v\n%s", err, out)
+		out, err = runC(t, program, part, sources...)
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// runC compiles a program of testdata with those arguments, and runs a part of it.
+func runC(t testing.TB, source, part string, args ...string) (string, error) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	args = append(args, "-g", "-Wall", "-Werror", "-o", program, filepath.Join("testdata", source), "-lpthread")
 	if out, err := exec.CommandContext(t.Context(), "cc", args...).CombinedOutput(); err != nil {
 		return string(out), err
 	}
