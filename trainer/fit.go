@@ -92,6 +92,7 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	defer func() { t.fitting = false }()
 	defer t.world.Idle()
 	defer t.saver.release()
+	defer t.dropProfile()
 	if err := run.fit(training); err != nil {
 		return err
 	}
@@ -257,7 +258,7 @@ func (r *run) afterBatch(metrics []*tensors.Tensor) error {
 		return err
 	}
 	began, ended := r.clock.ends(r.stepper.kind)
-	r.trace().add(trainingTrack, "step", began, ended, r.at.Step+1)
+	r.trace().add(trainingTrack, stepName, began, ended, r.at.Step+1)
 	r.at.Batch++
 	r.unreported++
 	r.at.Stream = r.loader.Position()

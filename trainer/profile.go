@@ -1,9 +1,11 @@
 package trainer
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,9 +17,10 @@ import (
 )
 
 // ProfileConfig records what each rank does during some updates: waiting for batches, steps,
-// callbacks, validations and checkpoints, and the loading of the batches. Rank 0 writes the trace
-// of all ranks as a file that https://ui.perfetto.dev and chrome://tracing open. What XLA does
-// within a step is not recorded.
+// callbacks, validations and checkpoints, and the loading of the batches. Within a step, on CPUs,
+// it records the convolutions and products that oneDNN computes, and the collectives; what is
+// between them is XLA's own. Rank 0 writes the trace of all ranks as a file that
+// https://ui.perfetto.dev and chrome://tracing open.
 type ProfileConfig struct {
 	// Steps are the first and the last update to record, such as "10-15", counted from 1. What
 	// follows the last one belongs to it, until the next batch. Default: none.
@@ -96,6 +99,7 @@ func (r *run) profile() error {
 	case !p.on && r.at.Step >= p.first-1 && r.at.Step < p.last:
 		p.began = r.at.Step
 		p.start()
+		r.world.RecordOperations()
 	}
 	return nil
 }
@@ -114,10 +118,19 @@ func (r *run) endProfile() error {
 	return nil
 }
 
+// dropProfile ends a recording that is on, because the training has failed.
+func (t *Trainer) dropProfile() {
+	if p := t.profiler; p != nil && p.on {
+		p.stop()
+		t.world.RecordedOperations()
+	}
+}
+
 // writeProfile writes the trace of all ranks on rank 0. A trace that can't be written does not end
 // the training.
 func (r *run) writeProfile() error {
-	own, err := json.Marshal(rankTrace{hostname(), r.profiler.stop()})
+	operations, lost := r.world.RecordedOperations()
+	own, err := json.Marshal(rankTrace{Host: hostname(), Spans: r.profiler.stop(), Operations: operations, Lost: lost})
 	if err != nil {
 		return err
 	}
@@ -137,8 +150,23 @@ func (r *run) writeProfile() error {
 		fmt.Fprintf(os.Stderr, "trainer: %s: the trace of steps %s is not written: %v\n", r.config.Name, steps, err)
 		return nil
 	}
-	r.printf("%ssteps %s: %s; https://ui.perfetto.dev opens %s\n", r.label(), steps, ranks[0].summary(), path)
+	r.printf("%ssteps %s: %s; https://ui.perfetto.dev opens %s\n", r.label(), steps, strings.Join(ranks[0].summaries(ranks), "; "), path)
 	return nil
+}
+
+// summaries returns what rank 0 did in the recording, and then within its steps.
+func (r rankTrace) summaries(all []rankTrace) []string {
+	texts := []string{r.summary()}
+	if inSteps := r.inSteps(operationsOf(all)[0]); inSteps != "" {
+		texts = append(texts, "within the steps: "+inSteps)
+	}
+	for rank, other := range all {
+		if other.Lost > 0 {
+			texts = append(texts, fmt.Sprintf("the trace of rank %d has the first %d operations, without %d later ones: record fewer steps", rank, len(other.Operations), other.Lost))
+			break
+		}
+	}
+	return texts
 }
 
 func writeTrace(path string, ranks []rankTrace) error {
@@ -156,23 +184,24 @@ func writeTrace(path string, ranks []rankTrace) error {
 // leaves out what takes less than a half percent.
 func (r rankTrace) summary() string {
 	total, parts := int64(0), map[string]int64{}
-	var names []string
 	begin := firstOf([]rankTrace{r})
 	for _, s := range r.Spans {
 		if s.Track != trainingTrack {
 			continue
 		}
-		if parts[s.Name] == 0 {
-			names = append(names, s.Name)
-		}
 		parts[s.Name] += s.End - s.Begin
 		total = max(total, s.End-begin)
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return int(parts[b] - parts[a]) })
+	return shares(parts, total, nil)
+}
+
+// shares lists the parts of a total, the largest first, each with its note.
+func shares(parts map[string]int64, total int64, notes map[string]string) string {
+	names := slices.SortedFunc(maps.Keys(parts), func(a, b string) int { return cmp.Or(cmp.Compare(parts[b], parts[a]), strings.Compare(a, b)) })
 	var text []string
 	for _, name := range names {
 		if share := 100 * float64(parts[name]) / float64(total); share >= 0.5 {
-			text = append(text, fmt.Sprintf("%s %.0f%%", name, share))
+			text = append(text, fmt.Sprintf("%s %.0f%%", name, share)+notes[name])
 		}
 	}
 	return strings.Join(text, ", ")

@@ -20,16 +20,39 @@ import (
 )
 
 // traceFile is a trace as a viewer reads it.
-type traceFile struct {
-	TraceEvents []struct {
-		Ph, Name string
-		Pid, Tid int
-		Ts, Dur  float64
-		Args     struct {
-			Name string
-			Step int
+type traceFile struct{ TraceEvents []traceEvent }
+
+type traceEvent struct {
+	Ph, Name string
+	Pid, Tid int
+	Ts, Dur  float64
+	Args     struct {
+		Name         string
+		Step, Thread int
+		Number       int     `json:"number in the update"`
+		Waited       float64 `json:"waited for other ranks (ms)"`
+	}
+}
+
+// rows returns the number of each row of a rank.
+func (f traceFile) rows(rank int) map[string]int {
+	all := map[string]int{}
+	for _, e := range f.TraceEvents {
+		if e.Pid == rank && e.Name == "thread_name" {
+			all[e.Args.Name] = e.Tid
 		}
 	}
+	return all
+}
+
+// spans returns those of a row.
+func (f traceFile) spans(rank, row int) (all []traceEvent) {
+	for _, e := range f.TraceEvents {
+		if e.Pid == rank && e.Tid == row && e.Ph == "X" {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 func readTrace(t *testing.T, path string) (file traceFile) {

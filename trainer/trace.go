@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"gonbatch/distributed"
 )
 
 // trace records what a rank does, while it is on. Several goroutines may use it at once; a nil
@@ -69,8 +72,10 @@ func (t *trace) stop() []span {
 
 // rankTrace is what one rank has recorded.
 type rankTrace struct {
-	Host  string `json:"host"`
-	Spans []span `json:"spans"`
+	Host       string                  `json:"host"`
+	Spans      []span                  `json:"spans"`
+	Operations []distributed.Operation `json:"operations,omitempty"` // Of compiled programs.
+	Lost       int                     `json:"lost,omitempty"`       // Operations that there was no memory for.
 }
 
 // traceEvent is an event of the Trace Event Format of Chrome, which Perfetto opens:
@@ -89,11 +94,11 @@ type traceEvent struct {
 // of spans a thread.
 func chromeTrace(ranks []rankTrace) ([]byte, error) {
 	var events []traceEvent
-	zero := firstOf(ranks)
+	zero, operations := firstOf(ranks), operationsOf(ranks)
 	for rank, r := range ranks {
 		events = append(events, traceEvent{Phase: "M", Name: "process_name", Process: rank, Args: map[string]any{"name": rankOn(rank, r.Host)}})
 		rows := map[track]int{}
-		for _, s := range r.rows() {
+		for _, s := range slices.Concat(r.trainingRow(), rowsOf(operations[rank]), r.loadingRows()) {
 			if _, ok := rows[s.row]; !ok {
 				rows[s.row] = len(rows)
 				events = append(events, traceEvent{Phase: "M", Name: "thread_name", Process: rank, Thread: rows[s.row], Args: map[string]any{"name": s.row}})
@@ -101,6 +106,7 @@ func chromeTrace(ranks []rankTrace) ([]byte, error) {
 			e := traceEvent{Phase: "X", Name: s.Name, Process: rank, Thread: rows[s.row], Begin: micros(s.Begin - zero), Duration: micros(s.End - s.Begin)}
 			if s.Step > 0 {
 				e.Args = map[string]any{"step": s.Step}
+				maps.Copy(e.Args, s.more)
 			}
 			events = append(events, e)
 		}
@@ -125,28 +131,48 @@ func firstOf(ranks []rankTrace) (first int64) {
 // placedSpan is a span in its row.
 type placedSpan struct {
 	span
-	row track
+	row  track
+	more map[string]any // What else the viewer shows of a span of a step.
 }
 
-// rows returns the spans in the order of their beginnings, those of the training first. Spans of
-// loading that overlap are in different rows: "loading 1", "loading 2".
-func (r rankTrace) rows() (all []placedSpan) {
-	spans := slices.SortedStableFunc(slices.Values(r.Spans), func(a, b span) int { return cmp.Compare(a.Begin, b.Begin) })
-	var busy []int64 // Until when each row of loading is.
-	var loading []placedSpan
-	for _, s := range spans {
-		if s.Track == trainingTrack {
-			all = append(all, placedSpan{s, s.Track})
-			continue
+// of returns the spans of a track in the order of their beginnings.
+func (r rankTrace) of(where track) (all []span) {
+	for _, s := range r.Spans {
+		if s.Track == where {
+			all = append(all, s)
 		}
+	}
+	slices.SortStableFunc(all, func(a, b span) int { return cmp.Compare(a.Begin, b.Begin) })
+	return all
+}
+
+func (r rankTrace) trainingRow() (all []placedSpan) {
+	for _, s := range r.of(trainingTrack) {
+		all = append(all, placedSpan{span: s, row: s.Track})
+	}
+	return all
+}
+
+func (r rankTrace) loadingRows() (all []placedSpan) {
+	for _, s := range r.of(loadingTrack) {
+		all = append(all, placedSpan{span: s})
+	}
+	return inRows(all, loadingTrack)
+}
+
+// inRows puts the spans, which are in the order of their beginnings, in as few rows as possible.
+// Those that overlap are in different ones: "loading 1", "loading 2".
+func inRows(all []placedSpan, name track) []placedSpan {
+	var busy []int64 // Until when each row is.
+	for i, s := range all {
 		row := slices.IndexFunc(busy, func(until int64) bool { return until <= s.Begin })
 		if row < 0 {
 			row, busy = len(busy), append(busy, 0)
 		}
 		busy[row] = s.End
-		loading = append(loading, placedSpan{s, track(fmt.Sprintf("%s %d", s.Track, row+1))})
+		all[i].row = track(fmt.Sprintf("%s %d", name, row+1))
 	}
-	return append(all, loading...)
+	return all
 }
 
 func rankOn(rank int, host string) string { return fmt.Sprintf("rank %d on %s", rank, host) }

@@ -19,7 +19,11 @@ int gb_flight_finish(void *data, char *error, size_t error_size);
 int gb_flight_drain(char *error, size_t error_size);
 
 // gb_flight_end waits for all flights and forgets them: the program that started them has failed,
-// and its memory is about to be freed.
-void gb_flight_end(void);
+// and its memory is about to be freed. It writes the first failure of the program to `error`: the
+// message, unless there was one before. What the program still asks of flights fails with it too.
+void gb_flight_end(const char *message, char *error, size_t error_size);
+
+// gb_flight_next says that another program begins, to which an earlier failure doesn't matter.
+void gb_flight_next(void);
 
 #endif

@@ -4,8 +4,9 @@
 #include "flight.h"
 
 gb_ffi_error *gb_frame_fail(const gb_ffi_call_frame *frame, int code, const char *message) {
-  gb_flight_end();
-  gb_ffi_error_create_args args = {.struct_size = sizeof args, .message = message, .code = code};
+  char first[512];
+  gb_flight_end(message, first, sizeof first);
+  gb_ffi_error_create_args args = {.struct_size = sizeof args, .message = first, .code = code};
   return frame->api->error_create(&args);
 }
 

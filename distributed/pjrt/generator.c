@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "frame.h"
+#include "trace.h"
 
 enum { ROUNDS = 10, BLOCKS = 32, WORDS = 4 };
 
@@ -85,10 +86,12 @@ static gb_ffi_error *generate(gb_ffi_call_frame *frame) {
   int64_t words = out->dtype == GB_FFI_U64 ? 2 : 1;
   for (int64_t i = 0; i < out->rank; i++) words *= out->dims[i];
 
+  int64_t began = gb_trace_begin();
   uint64_t *s = state->data, key = s[0];
   counter first = {s[1], s[2]}, end = after(first, (uint64_t)(words + WORDS - 1) / WORDS);
   (has_avx2() ? fill_avx2 : fill)(key, first, out->data, words);
   memcpy(next->data, (uint64_t[]){key, end.low, end.high}, 3 * sizeof(uint64_t));
+  gb_trace_end(began, GB_TRACE_RANDOM, (int64_t[]){words * (int64_t)sizeof(uint32_t)}, 1);
   return NULL;
 }
 

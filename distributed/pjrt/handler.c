@@ -4,6 +4,7 @@
 #include "flight.h"
 #include "frame.h"
 #include "plugin.h"
+#include "trace.h"
 
 static gb_transport transport;  // A process has only one world.
 static int64_t ranks;
@@ -52,6 +53,15 @@ static int64_t count_for(int kind, int64_t given, int64_t got, int64_t members) 
   return given == got ? got : -1;
 }
 
+// carry runs a collective to which this rank gives that many elements.
+static int carry(int kind, int64_t given, const void *in, void *out, int64_t count, int dtype, const int64_t *form, char *error, size_t error_size) {
+  int64_t began = gb_trace_begin();
+  int result = transport(kind, in, out, count, dtype, form, error, error_size);
+  int64_t reduction = form == NULL ? 0 : form[FORM_REDUCTION], grouped = form == NULL ? 0 : form[FORM_RANKS];
+  gb_trace_end(began, GB_TRACE_COLLECTIVE, (int64_t[]){kind, given, dtype, reduction, grouped, 0}, 6);
+  return result;
+}
+
 // run takes (x, after) and perhaps a form. `after` only orders the collectives of a program, by a
 // data dependency.
 static gb_ffi_error *run(const gb_ffi_call_frame *frame, int kind, const int64_t *form) {
@@ -67,7 +77,7 @@ static gb_ffi_error *run(const gb_ffi_call_frame *frame, int kind, const int64_t
 
   char error[512];
   if (gb_flight_drain(error, sizeof error) != 0) return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
-  if (transport(kind, in_place ? NULL : x->data, y->data, count, x->dtype, form, error, sizeof error) != 0)
+  if (carry(kind, count_of(x), in_place ? NULL : x->data, y->data, count, x->dtype, form, error, sizeof error) != 0)
     return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
   return NULL;
 }

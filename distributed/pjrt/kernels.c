@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "frame.h"
+#include "trace.h"
 
 static gb_kernel convolution_kernel, product_kernel;  // A process has only one library.
 
@@ -14,8 +15,8 @@ static int64_t count_of(const gb_ffi_buffer *b) {
   return count;
 }
 
-// run takes (a, b, form).
-static gb_ffi_error *run(gb_kernel kernel, const gb_ffi_call_frame *frame) {
+// run takes (a, b, form). The kind is that of the trace.
+static gb_ffi_error *run(gb_kernel kernel, int kind, const gb_ffi_call_frame *frame) {
   if (gb_frame_metadata(frame)) return NULL;
   if (frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
   if (frame->args.size != 3 || frame->rets.size != 1)
@@ -24,16 +25,18 @@ static gb_ffi_error *run(gb_kernel kernel, const gb_ffi_call_frame *frame) {
   gb_ffi_buffer *out = frame->rets.values[0];
   if (a->dtype != GB_FFI_F32 || b->dtype != GB_FFI_F32 || out->dtype != GB_FFI_F32 || form->dtype != GB_FFI_S64)
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: kernel: wrong element types");
+  int64_t length = count_of(form), began = gb_trace_begin();
   char error[512] = "gonbatch: ";
   size_t used = strlen(error);
-  if (kernel(form->data, count_of(form), a->data, b->data, out->data, error + used, sizeof error - used) != 0)
+  if (kernel(form->data, length, a->data, b->data, out->data, error + used, sizeof error - used) != 0)
     return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
+  gb_trace_end(began, kind, form->data, length);
   return NULL;
 }
 
-static gb_ffi_error *convolution(gb_ffi_call_frame *frame) { return run(convolution_kernel, frame); }
+static gb_ffi_error *convolution(gb_ffi_call_frame *frame) { return run(convolution_kernel, GB_TRACE_CONVOLUTION, frame); }
 
-static gb_ffi_error *product(gb_ffi_call_frame *frame) { return run(product_kernel, frame); }
+static gb_ffi_error *product(gb_ffi_call_frame *frame) { return run(product_kernel, GB_TRACE_PRODUCT, frame); }
 
 void *gb_convolution_handler(gb_kernel kernel) {
   convolution_kernel = kernel;

@@ -1,5 +1,5 @@
-// Loads a PJRT plugin, and intercepts compilation and the functions that read errors between go-xla
-// and the plugin.
+// Loads a PJRT plugin, and intercepts compilation, the beginning of programs and the functions that
+// read errors between go-xla and the plugin.
 #include "plugin.h"
 
 #include <dlfcn.h>
@@ -9,6 +9,7 @@
 
 #include "_cgo_export.h"
 #include "abi.h"
+#include "flight.h"
 #include "keep.h"
 
 static const gb_pjrt_api *original;  // The plugin's own table.
@@ -80,6 +81,11 @@ static gb_pjrt_error *compile(gb_pjrt_compile_args *args) {
   return err;
 }
 
+static gb_pjrt_error *execute(gb_pjrt_execute_args *args) {
+  gb_flight_next();
+  return ((gb_pjrt_error * (*)(gb_pjrt_execute_args *)) original->function[GB_PJRT_LOADED_EXECUTABLE_EXECUTE])(args);
+}
+
 uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size) {
   void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   if (handle == NULL) {
@@ -103,6 +109,7 @@ uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size) {
   wrapped->function[GB_PJRT_ERROR_MESSAGE] = (void *)error_message;
   wrapped->function[GB_PJRT_ERROR_GET_CODE] = (void *)error_code;
   wrapped->function[GB_PJRT_CLIENT_COMPILE] = (void *)compile;
+  wrapped->function[GB_PJRT_LOADED_EXECUTABLE_EXECUTE] = (void *)execute;
   return (uintptr_t)wrapped;
 }
 
