@@ -53,7 +53,7 @@ func (s *start) overTCP(ctx context.Context, cell rundir.Cell) (int, error) {
 		cmd.Env = slices.Concat(submit.CleanEnviron(s.environ()), own, []string{secret})
 		cmd.Stdout, cmd.Stderr = out, out
 		running.Go(func() {
-			ended, err := runGroup(ctx, cmd, tellLauncher)
+			ended, err := runGroup(ctx, cmd, tellLauncher, nil) // launch.sh ends the rank.
 			if err == nil && ended == 0 {
 				return
 			}
