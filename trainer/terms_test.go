@@ -143,7 +143,7 @@ func TestRandomTerms(t *testing.T) {
 		}
 		return math.Exp(math.Log(low) + random.Float64()*math.Log(high/low))
 	}
-	for i := range 6 {
+	for i := range 5 {
 		r := regularized{l1: draw(1e-8, 1e-3), l2: draw(1e-8, 0.3), own: draw(1e-6, 1), activity: draw(1e-4, 1), large: draw(1e-4, 1e-2)}
 		c := trainer.Config{
 			MaxSteps: 8, MaxEpochs: 99, BatchSize: 24, Seed: uint64(i), Loggers: []string{"none"}, AccumulateGradBatches: 1 + random.IntN(3),
