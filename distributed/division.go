@@ -67,13 +67,14 @@ func (w *World) Divide(store *model.Store, modelParallel int, axisOf func(*model
 	return &Division{world: w, store: store, mesh: m, axisOf: axisOf}, nil
 }
 
-// CheckModelParallel returns an error if the devices of this process can't be in rows of n.
+// CheckModelParallel returns an error if the devices of this process can't be in rows of n. In a
+// forecast, this process gets as many devices as the node has GPUs.
 func (w *World) CheckModelParallel(n int) error {
 	switch {
 	case n < 1:
 		return fmt.Errorf("each weight in %s: there must be at least 1", plural.Of(n, "part"))
 	case n > 1 && w.forecaster != nil:
-		return fmt.Errorf("each weight in %s, but a forecast (submit check --target) is only of whole weights on each GPU: make it with 1, or without --target", plural.Of(n, "part"))
+		return w.imagineDevices(n)
 	case n > 1 && w.Size() > 1:
 		return fmt.Errorf("each weight in %s, but this is rank %d of %d: XLA divides weights only among the devices of one process: start one task with all devices (submit --nodes=1 --tasks-per-node=1 --devices=all)",
 			plural.Of(n, "part"), w.Rank(), w.Size())
@@ -99,7 +100,7 @@ func (d *Division) Prepare(exec *model.Exec) {
 	if d.mesh.model == 1 && !d.fit() {
 		return
 	}
-	d.failed = d.prepare(exec, d.world.batchShapes)
+	d.failed = d.world.forecaster.prepares(func() error { return d.prepare(exec, d.world.batchShapes) })
 }
 
 // fit takes the mesh that World.FitDevices has left, and reports whether there is one.

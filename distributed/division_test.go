@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model/initializer"
 
 	"gonbatch/internal/cluster"
+	"gonbatch/internal/forecast"
 )
 
 // TestInitializerOf: the initializer that GoMLX keeps to itself is the one of the variable.
@@ -53,13 +54,19 @@ func TestCheckModelParallel(t *testing.T) {
 		{&World{devices: 1}, 2, "each weight in 2 parts, but this process has 1 device: their number must be a multiple of 2"},
 		{&World{devices: 1, environment: cluster.Environment{Rank: 1, Size: 4}}, 1, ""},
 		{&World{devices: 1, environment: cluster.Environment{Rank: 1, Size: 4}}, 2, "but this is rank 1 of 4"},
-		{&World{devices: 1, forecaster: &forecaster{}}, 2, "a forecast (submit check --target) is only of whole weights"},
+		{&World{devices: 1, forecaster: imagining(2, 4)}, 2, "the forecast is for 8 x h100 on 2 nodes: XLA divides weights only among the GPUs of one process: give --nodes=1"},
+		{&World{devices: 1, forecaster: imagining(1, 4)}, 3, "the forecast is for 4 x h100 on one node: their number must be a multiple of 3"},
 	} {
 		err := test.world.CheckModelParallel(test.n)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%d of %d devices: got %v, want %q", test.n, test.world.devices, err, test.want)
 		}
 	}
+}
+
+// imagining returns the forecaster of a world.
+func imagining(nodes, gpus int) *forecaster {
+	return &forecaster{question: forecast.Question{World: forecast.World{Target: "h100", Nodes: nodes, GPUsPerNode: gpus}}}
 }
 
 // TestMesh: a mesh is the same one for each world, and divides an axis among the devices of a row.

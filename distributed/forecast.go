@@ -29,6 +29,9 @@ type forecaster struct {
 	store     *model.Store    // The model of the step that is being built.
 	known     map[string]bool // Its variables before the optimizer created its own.
 	optimizes atomic.Bool     // Reports whether an optimizer of the world has built its part of a step.
+	divides   bool            // Reports whether the weights are divided: see imagineDevices.
+	rows      int             // The number of parts of a divided weight.
+	preparing bool            // Reports whether programs before the step are compiled.
 	log       io.Writer
 	exit      func(code int)
 }
@@ -97,8 +100,10 @@ func (a absent) AllGather(data []byte) ([][]byte, error) {
 }
 
 // isAlone reports whether there are no ranks to reduce with. It is false in a forecast, which finds
-// the training step by its all-reduce, even with one rank.
-func (w *World) isAlone() bool { return w.Size() == 1 && w.forecaster == nil }
+// the training step by its all-reduce, even with one rank, unless weights are divided.
+func (w *World) isAlone() bool {
+	return w.Size() == 1 && (w.forecaster == nil || w.forecaster.divides)
+}
 
 // batchSize returns the batch size of the forecast, or the given one if the forecast sets none.
 func (f *forecaster) batchSize(given int) int {
@@ -117,7 +122,7 @@ func (f *forecaster) begins(batchSize, examples int) {
 
 // sees records the model of the step that is being built.
 func (f *forecaster) sees(store *model.Store) {
-	if f == nil {
+	if f == nil || f.store == store { // A graph that is built twice has the optimizer's variables then.
 		return
 	}
 	f.optimizes.Store(true)
@@ -178,7 +183,10 @@ func (f *forecaster) compile(step pjrt.Step) error {
 	if err != nil {
 		return err
 	}
+	fewer, ranks := f.perDevice()
+	compiled.Ranks = ranks
 	f.answer.FLOPs, f.answer.Half = aot.FLOPs(string(step.Program))
+	f.answer.FLOPs /= fewer
 	m := compiled.Memory
 	f.answer.BytesMoved = m.Arguments + m.Outputs + 2*max(0, m.Temporary-f.gpu.Cache())
 	f.answer.Reduced = compiled.Reduced()
@@ -193,7 +201,7 @@ func (f *forecaster) compile(step pjrt.Step) error {
 func (f *forecaster) memory(m aot.Memory) forecast.Memory {
 	var own forecast.Memory
 	for v := range f.store.IterVariables() {
-		switch size := v.Shape().ByteSize(); {
+		switch size := v.ShardShape().ByteSize(); {
 		case v.Trainable:
 			own.Parameters += size
 		case !f.known[v.Path()]:

@@ -60,6 +60,7 @@ func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradie
 // With one rank it returns the gradients unchanged.
 func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []*graph.Node {
 	if w.isAlone() {
+		w.forecaster.sees(store)
 		return gradients
 	}
 	w.shareForStep(store)

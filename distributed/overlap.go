@@ -5,7 +5,6 @@ import (
 
 	"gonbatch/distributed/network"
 	"gonbatch/distributed/pjrt"
-	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 )
 
@@ -22,7 +21,7 @@ type overlapWish struct {
 // see docs/adr/0026. It is collective.
 func (w *World) setOverlap(getenv func(string) string) error {
 	mine := overlapWish{Choice: getenv(rundir.EnvOverlap), Machine: network.Key(network.Here()).For("overlap")}
-	mine.Busy = w.environment.Launcher != cluster.Torchrun && len(w.cpus.list) == 1
+	mine.Busy = !w.environment.HasRendezvous() && len(w.cpus.list) == 1
 	all, err := gather(w, mine)
 	if err != nil {
 		return err

@@ -35,8 +35,11 @@ func connect(ctx context.Context, e cluster.Environment, getenv func(string) str
 	switch {
 	case e.Size == 1:
 		return alone{}, nil
-	case e.Launcher == cluster.Torchrun:
-		comm, err := tcp.Init(ctx, tcp.Config{Rank: e.Rank, Size: e.Size, Master: e.Master, Local: e.Local(), Secret: getenv(rundir.EnvRendezvousKey) + "\n" + e.RunID})
+	case e.HasRendezvous():
+		comm, err := tcp.Init(ctx, tcp.Config{
+			Rank: e.Rank, Size: e.Size, Master: e.Master, Local: e.Local(), Reserved: e.Launcher == cluster.Submit,
+			Secret: getenv(rundir.EnvRendezvousKey) + "\n" + e.RunID,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +85,7 @@ func (alone) Barrier() error                          { return nil }
 func (alone) Transport() unsafe.Pointer               { return nil }
 func (alone) Close() error                            { return nil }
 
-// overTCP is the communicator of a job started by torchrun.
+// overTCP is the communicator of a job started by torchrun, or by submit as torchrun does.
 type overTCP struct{ *tcp.Comm }
 
 func (overTCP) String() string                     { return "a TCP ring" }

@@ -52,6 +52,7 @@ func (s *stepper) build(scope *model.Scope, inputs, labels []*graph.Node, f mode
 		}
 	}
 	outputs := f(scope, inputs, labels)
+	changeTerms(g, newTermBuilder(g, types.Compute, casts).build)
 	for _, c := range casts {
 		if value := c.widen(g); value != nil {
 			s.changedHere[c.variable.Path()] = value

@@ -129,9 +129,7 @@ func TestMixedBatchNorm(t *testing.T) {
 		c := trainer.Config{Precision: precision, MaxSteps: 60, MaxEpochs: 9, BatchSize: 24, Seed: 5, Loggers: []string{"none"}}
 		sgd := trainer.SGD{LearningRate: 1e-4}
 		store := model.NewStore()
-		if precision != "16-mixed" { // In which the sum overflows at the first scale.
-			store.SetParam("/"+regularizer.ParamL2, 1e-4)
-		}
+		store.SetParam("/"+regularizer.ParamL2, 1e-4)
 		tr, _ := newTrainer(t, c, trainer.Supervised(convNet, loss.SparseCategoricalCrossEntropyLogits, sgd), trainer.WithStore(store))
 		if err := tr.Fit(t.Context(), ranktest.Blobs(240), nil); err != nil {
 			t.Fatal(err)

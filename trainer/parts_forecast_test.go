@@ -19,24 +19,32 @@ import (
 // askForecast runs this test in a rank that forecasts its training run for 8 H100.
 func askForecast(t *testing.T, env ...string) forecast.Answer {
 	t.Helper()
+	answer, out := askForecastFor(t, forecast.World{Target: "h100", Nodes: 2, GPUsPerNode: 4}, env...)
+	if answer == nil || answer.Error != "" {
+		t.Fatalf("the answer is %+v\n%s", answer, out)
+	}
+	return *answer
+}
+
+// askForecastFor is like askForecast, for any world. The answer is nil if the program ends without
+// one, and out is what it prints.
+func askForecastFor(t *testing.T, world forecast.World, env ...string) (answer *forecast.Answer, out string) {
+	t.Helper()
 	aottest.Compiler(t)
 	path := filepath.Join(t.TempDir(), "question.json")
-	q := forecast.Question{World: forecast.World{Target: "h100", Nodes: 2, GPUsPerNode: 4}}
+	q := forecast.Question{World: world}
 	if err := rundir.WriteJSON(path, q); err != nil {
 		t.Fatal(err)
 	}
 	env = append(env, rundir.EnvForecast+"="+path, rundir.EnvPlatform+"=cpu", "XLA_FLAGS=--xla_dump_to="+t.TempDir())
 	out, err := ranktest.Start(t, ranktest.Torchrun, 1, env)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		return nil, out
 	}
 	if err := rundir.ReadJSON(path, &q); err != nil {
 		t.Fatal(err)
 	}
-	if q.Answer == nil || q.Answer.Error != "" {
-		t.Fatalf("the answer is %+v\n%s", q.Answer, out)
-	}
-	return *q.Answer
+	return q.Answer, out
 }
 
 // TestZero1Forecast: for H100 too, XLA's compiler scatters the gradients and gathers the weights of

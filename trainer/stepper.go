@@ -96,12 +96,7 @@ func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Nod
 // addLossesAs converts the terms that layers add to the loss, such as L2 regularization, from the
 // element type of the weights to that of the loss.
 func addLossesAs(dtype dtypes.DType, g *graph.Graph) {
-	for _, key := range []string{train.TrainerMainLossGraphParamKey, train.TrainerRegularizationLossGraphParamKey} {
-		name := model.JoinPath(train.TrainerAbsoluteScope, key)
-		if term, ok := model.GetGraphParam(g, name); ok {
-			model.SetGraphParam(g, name, graph.ConvertDType(term.(*graph.Node), dtype))
-		}
-	}
+	changeTerms(g, func(term *graph.Node) *graph.Node { return graph.ConvertDType(term, dtype) })
 }
 
 // share gives all ranks rank 0's weights.

@@ -15,9 +15,9 @@
 //
 // Every rank must build the same program: the same collectives, in the same order, with values of
 // the same shapes. The ranks then run them in that order, whatever the program computes in between.
-// A rank that builds another program is found out, and ends the job with an error (package watch);
-// until then, MPI may have mixed up values. A collective can't be in the body of a loop or another
-// function of the graph.
+// If a rank calls another collective than the others, all of them fail before data is mixed up, and
+// the error names both. A collective can't be in the body of a loop or another function of the
+// graph.
 // With one rank, and in groups of one, a collective returns its operand.
 //
 // # Gradients

@@ -2,7 +2,9 @@ package collective_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,23 +53,18 @@ func gatheredIn(groups [][]int) func(w *distributed.World, x *graph.Node) *graph
 }
 
 // TestMismatches: if a rank builds another program, the job ends with an error that says what the
-// ranks call. Over TCP, no rank gets past the next barrier; MPI doesn't compare.
+// ranks call, and no rank gets past the next barrier.
 func TestMismatches(t *testing.T) {
 	const nameVariable = "TEST_MISMATCH"
 	if name := os.Getenv(nameVariable); name != "" {
 		runMismatch(t, name)
 		return
 	}
-	for name := range mismatches {
-		launchers := []ranktest.Launcher{ranktest.Torchrun, ranktest.MPICH}
-		if name == "groups" {
-			launchers = append(launchers, ranktest.OpenMPI)
-		}
-		for _, launcher := range launchers {
+	for _, name := range append(slices.Sorted(maps.Keys(mismatches)), sameBefore, onHost) {
+		for _, launcher := range []ranktest.Launcher{ranktest.Torchrun, ranktest.MPICH, ranktest.OpenMPI} {
 			t.Run(name+" "+launcher.Name, func(t *testing.T) {
 				out, err := ranktest.Start(t, launcher, 4, []string{nameVariable + "=" + name})
-				wrong := launcher.Name == ranktest.Torchrun.Name && strings.Contains(out, passed)
-				if err == nil || wrong || !strings.Contains(out, "the ranks disagree: rank 2") {
+				if err == nil || strings.Contains(out, passed) || !strings.Contains(out, "the ranks disagree: rank 2") {
 					t.Errorf("%v:\n%s", err, out)
 				}
 			})
@@ -78,18 +75,55 @@ func TestMismatches(t *testing.T) {
 // passed is what a rank says if it gets past the barrier.
 const passed = "the ranks have met again"
 
+// sameBefore is a mismatch of ranks that have run both programs before, in the same order. onHost
+// is one outside of programs.
+const sameBefore, onHost = "same before", "on the host"
+
 func runMismatch(t *testing.T, name string) {
 	t.Helper()
-	w, build := open(t), mismatches[name].most
-	if w.Rank() == 2 {
-		build = mismatches[name].odd
+	w := open(t)
+	var err error
+	switch {
+	case name == onHost:
+		_, err = w.AllGather(nil)
+		if err == nil && w.Rank() == 2 {
+			err = w.AllReduceSum([]float64{1})
+		} else if err == nil {
+			err = w.AllReduceSum([]float64{1, 2})
+		}
+	case name == sameBefore:
+		err = runSameBefore(w)
+	case w.Rank() == 2:
+		err = runOnce(w, mismatches[name].odd)
+	default:
+		err = runOnce(w, mismatches[name].most)
 	}
-	exec := graph.MustNewExec(w.Backend(), func(x *graph.Node) *graph.Node { return build(w, x) })
-	if _, err := exec.Call1([]float32{float32(w.Rank())}); err != nil {
-		t.Fatal(err)
+	if err == nil {
+		err = w.Barrier()
 	}
-	if err := w.Barrier(); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	fmt.Println(passed)
+}
+
+// runOnce builds a program and runs it.
+func runOnce(w *distributed.World, build func(w *distributed.World, x *graph.Node) *graph.Node) error {
+	exec := graph.MustNewExec(w.Backend(), func(x *graph.Node) *graph.Node { return build(w, x) })
+	_, err := exec.Call1([]float32{float32(w.Rank())})
+	return err
+}
+
+// runSameBefore runs two programs several times, and at last in another order on rank 2.
+func runSameBefore(w *distributed.World) error {
+	programs := []func(w *distributed.World, x *graph.Node) *graph.Node{reduced(collective.Sum, dtypes.Float32, 6), reduced(collective.Sum, dtypes.Int32, 6)}
+	for i := range 9 {
+		if i == 8 && w.Rank() == 2 {
+			i++
+		}
+		if err := runOnce(w, programs[i%2]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -116,6 +116,10 @@ static int in_parts(const call *c) {
 }
 
 int gb_collect(gb_request *r) {
+  if (r->type == GB_FLOAT16 || r->type == GB_BFLOAT16) {  // MPI doesn't know them; they are only moved.
+    r->type = GB_BYTE;
+    r->count *= 2;
+  }
   call c = {.r = r};
   c.type = mpi_type(r->type, &c.size);
   if (c.size == 0) {

@@ -11,7 +11,7 @@ typedef uintptr_t gb_handle;
 // operations.
 struct gb_library {
   void *handle;
-  gb_handle world, end, byte, uint8, int32, int64, float32, float64, sum, min, max, errors_return;
+  gb_handle world, end, agreement, byte, uint8, int32, int64, float32, float64, sum, min, max, errors_return;
   void *in_place;
   int (*init_thread)(int *, char ***, int, int *);
   int (*initialized)(int *);

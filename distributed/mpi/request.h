@@ -28,6 +28,10 @@ extern gb_team gb_all_ranks;
 // gb_failed writes the error of a call of MPI, and returns 1.
 int gb_failed(const char *call, int code, char *error, size_t error_size);
 
+// gb_agree compares a collective with those of the other ranks, unless it has compared it in this
+// place before. It returns 0 if all call the same, or 1 and an error text.
+int gb_agree(const gb_request *r);
+
 // gb_find_team finds the ranks of a collective. Where they are a group that this process has not
 // used, it is collective over the world. It returns 0, or 1 and an error text.
 int gb_find_team(const gb_request *r, gb_team *team);

@@ -38,6 +38,7 @@ int gb_failed(const char *call, int code, char *error, size_t error_size) {
 
 static int serve(gb_request *r) {
   int code = 0;
+  if (r->kind != GB_MPI_END && r->kind != GB_MPI_FINALIZE && gb_agree(r) != 0) return 1;
   switch (r->kind) {
     case GB_MPI_ALL_REDUCE:
     case GB_MPI_BROADCAST:
@@ -79,6 +80,7 @@ static int initialise(void) {
   gb_all_ranks.comm = gb_mpi.world;
   // A communicator's handle is an int or a pointer, so the word must be zero before MPI writes it.
   code = gb_mpi.comm_dup(gb_mpi.world, &gb_mpi.end);
+  if (code == 0) code = gb_mpi.comm_dup(gb_mpi.world, &gb_mpi.agreement);
   if (code != 0) return gb_failed("MPI_Comm_dup", code, start.error, start.error_size);
   char version[8192] = "";  // MPI_MAX_LIBRARY_VERSION_STRING is 256 (Open MPI) or 8192 (MPICH).
   int length = 0;
@@ -157,10 +159,6 @@ int gb_mpi_call(int kind, const void *send, void *data, int64_t count, int type,
 
 int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dtype, const int64_t *form, char *error,
                      size_t error_size) {
-  if (dtype == GB_FLOAT16 || dtype == GB_BFLOAT16) {  // MPI doesn't know them; they are only moved.
-    dtype = GB_BYTE;
-    count *= 2;
-  }
   gb_request r = {.kind = kind, .send = in, .data = out, .count = count, .type = dtype, .form = form, .error = error, .error_size = error_size};
   return served(&r);
 }

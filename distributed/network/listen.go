@@ -19,11 +19,20 @@ type Listener struct {
 // Listen listens on the port, or on any free port if it is "0". If all peers are local, it listens
 // on the loopback address only, else on all interfaces.
 func Listen(ctx context.Context, local bool, port string) (*Listener, error) {
+	return listen(ctx, net.ListenConfig{}, local, port)
+}
+
+// ListenReserved is like Listen, on a port that another process of this user keeps for this one, by
+// a socket that is bound to it with SO_REUSEPORT and does not listen.
+func ListenReserved(ctx context.Context, local bool, port string) (*Listener, error) {
+	return listen(ctx, net.ListenConfig{Control: share}, local, port)
+}
+
+func listen(ctx context.Context, config net.ListenConfig, local bool, port string) (*Listener, error) {
 	host := ""
 	if local {
 		host = loopback
 	}
-	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return nil, err

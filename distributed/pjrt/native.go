@@ -106,6 +106,7 @@ const (
 	fieldOverrides    = 7
 
 	fieldNumReplicas      = 4
+	fieldNumPartitions    = 5
 	fieldDeviceAssignment = 9
 
 	fieldReplicaCount     = 1
@@ -185,24 +186,44 @@ func Flag(name string, value any) []byte {
 }
 
 // isPortable reports whether a program is for any one device.
-func isPortable(options []byte) bool {
-	portable := false
-	for len(options) > 0 {
-		number, kind, n := protowire.ConsumeTag(options)
+func isPortable(options []byte) bool { return lastVarint(options, fieldPortable) != 0 }
+
+// partitions returns for how many devices of a process a program is divided.
+func partitions(options []byte) (n uint64) {
+	eachField(options, func(number protowire.Number, kind protowire.Type, value []byte) {
+		if number != fieldBuildOptions || kind != protowire.BytesType {
+			return
+		}
+		build, _ := protowire.ConsumeBytes(value)
+		n = max(n, lastVarint(build, fieldNumPartitions))
+	})
+	return n
+}
+
+// lastVarint returns the last value of a field of a message; 0 if it has none.
+func lastVarint(message []byte, wanted protowire.Number) (last uint64) {
+	eachField(message, func(number protowire.Number, kind protowire.Type, value []byte) {
+		if number == wanted && kind == protowire.VarintType {
+			last, _ = protowire.ConsumeVarint(value)
+		}
+	})
+	return last
+}
+
+// eachField calls f with the encoded values of a message's fields, up to one that isn't whole.
+func eachField(message []byte, f func(number protowire.Number, kind protowire.Type, value []byte)) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
 		if n < 0 {
-			return false
+			return
 		}
-		options = options[n:]
-		if number == fieldPortable && kind == protowire.VarintType {
-			value, _ := protowire.ConsumeVarint(options)
-			portable = value != 0
+		message = message[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, message); n < 0 {
+			return
 		}
-		if n = protowire.ConsumeFieldValue(number, kind, options); n < 0 {
-			return false
-		}
-		options = options[n:]
+		f(number, kind, message[:n])
+		message = message[n:]
 	}
-	return portable
 }
 
 func appendVarint(b []byte, field protowire.Number, value uint64) []byte {

@@ -13,10 +13,10 @@ import (
 	"unsafe"
 )
 
-// Step is a program with collectives, as XLA's clients on the GPUs of all ranks would compile it.
+// Step is a program as XLA's clients on the GPUs of all ranks would compile it.
 type Step struct {
 	Program []byte // Program is StableHLO as text.
-	Options []byte // Options is a CompileOptionsProto with a replica on each of the devices 0 to n-1.
+	Options []byte // Options is a CompileOptionsProto with a replica, or a part, on each of the devices 0 to n-1.
 }
 
 // Pretence is a process that pretends to be one of several ranks, of which the others don't exist.
@@ -28,18 +28,23 @@ type Pretence struct {
 	// Updates is called when a program without collectives runs that changes floating-point
 	// variables, with how often it has. Several goroutines may call it at once.
 	Updates func(program string, times int)
+	// Divided reports whether a program without collectives, but for several devices of this
+	// process, is to be taken too. Nil takes none.
+	Divided func() bool
 }
 
 // Pretend begins a pretence: programs with collectives get those that XLA has for GPUs. The plugin
-// must have been loaded.
+// must have been loaded. Another pretence takes the place of the first.
 func Pretend(platform string, p Pretence) error {
 	mu.Lock()
 	defer mu.Unlock()
 	if _, ok := loaded[platform]; !ok {
 		return fmt.Errorf("pjrt: no XLA plugin is loaded for %q: call Load first", platform)
 	}
-	if err := checkWorld(p.Ranks); err != nil {
-		return err
+	if !isPretended(theLowering) {
+		if err := checkWorld(p.Ranks); err != nil {
+			return err
+		}
 	}
 	setWorld(pretended{Pretence: p, updates: &updates{of: map[unsafe.Pointer]*program{}}}, p.Ranks)
 	C.gb_clients_pretend()
@@ -74,12 +79,17 @@ func taken(args *C.gb_pjrt_compile_args) (failure *C.gb_pjrt_error, ok bool) {
 	l, _ := world()
 	p, ok := l.(pretended)
 	program := bytesOf(args.program.code, args.program.code_size)
-	if !ok || len(collectivesOf(program)) == 0 {
+	options := bytesOf(args.compile_options, args.compile_options_size)
+	if !ok || len(collectivesOf(program)) == 0 && !p.takesDivided(options) {
 		return nil, false
 	}
-	options := bytesOf(args.compile_options, args.compile_options_size)
 	if err := p.Take(Step{Program: bytes.Clone(program), Options: bytes.Clone(options)}); err != nil {
 		return C.gb_error(C.CString(err.Error())), true
 	}
 	return C.gb_error(C.CString("gonbatch: the program was not compiled: this process only pretends to have other ranks")), true
+}
+
+// takesDivided reports whether a program without collectives is to be taken.
+func (p pretended) takesDivided(options []byte) bool {
+	return p.Divided != nil && partitions(options) > 1 && p.Divided()
 }

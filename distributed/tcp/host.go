@@ -45,7 +45,11 @@ func gather(ctx context.Context, c Config, me member) (reply, error) {
 	if err := network.Room(c.Size); err != nil {
 		return reply{}, fmt.Errorf("join the ring at %s: %w", c.Master, err)
 	}
-	l, err := network.Listen(ctx, c.Local, port)
+	listen := network.Listen
+	if c.Reserved {
+		listen = network.ListenReserved
+	}
+	l, err := listen(ctx, c.Local, port)
 	if err != nil {
 		return reply{}, fmt.Errorf("join the ring at %s: %w", c.Master, err)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gonbatch/distributed/network"
 	"gonbatch/distributed/ranktest"
 )
@@ -48,6 +50,33 @@ func configs(t *testing.T, n int) []Config {
 		all[rank].Master = master
 	}
 	return all
+}
+
+// TestReservedMaster: the ranks meet at a port that another socket is bound to, again and again.
+func TestReservedMaster(t *testing.T) {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(socket) //nolint:errcheck // nothing was written
+	if err := errors.Join(unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1), unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := configs(t, 3)
+	for rank := range all {
+		all[rank].Master, all[rank].Reserved = fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port), true
+	}
+	for range 3 {
+		together(t, all)
+	}
+	all[0].Reserved = false
+	if _, err := Init(t.Context(), all[0]); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("a port that somebody else keeps: %v", err)
+	}
 }
 
 // pester keeps connecting to an address, as strangers might: silent ones, and ones that send data.

@@ -20,6 +20,9 @@ type Config struct {
 	// Local means that all ranks are on this machine. They then listen on its loopback address
 	// only.
 	Local bool
+	// Reserved means that another process of this user keeps the port of Master for rank 0: see
+	// network.ListenReserved.
+	Reserved bool
 	// Secret is known only to the ranks of this job. Without one, anybody who can reach Master
 	// while the ranks connect, and who knows this package's protocol, can join them.
 	Secret string

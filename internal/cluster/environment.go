@@ -21,6 +21,8 @@ const (
 	Slurm Launcher = "slurm"
 	// Torchrun is torchrun, or another launcher that sets the same variables.
 	Torchrun Launcher = "torchrun"
+	// Submit is submit --local, which sets torchrun's variables if the machine has no MPI.
+	Submit Launcher = "submit"
 )
 
 // Environment is a process's place in its job. LocalRank and LocalSize count the processes on this
@@ -56,6 +58,7 @@ func Detect(getenv func(string) string) (Environment, error) {
 		if r.has(l.rank) && r.has(l.with) {
 			env = l.read(r)
 			env.Launcher, env.Rank = l.launcher, r.number(0, l.rank)
+			env.nameSubmit()
 			break
 		}
 	}
@@ -65,6 +68,9 @@ func Detect(getenv func(string) string) (Environment, error) {
 	}
 	return env, env.validate()
 }
+
+// HasRendezvous reports whether the ranks meet at Master. Otherwise MPI connects them.
+func (e Environment) HasRendezvous() bool { return e.Launcher == Torchrun || e.Launcher == Submit }
 
 // Local reports whether all ranks are known to be on this machine.
 func (e Environment) Local() bool {

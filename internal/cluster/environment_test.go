@@ -30,6 +30,8 @@ func TestDetect(t *testing.T) {
 		{"torchrun", []map[string]string{{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, LocalSize: 1, Master: "localhost:29500"}},
 		{"torchrun on two nodes", []map[string]string{{"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "MASTER_PORT": "4000"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, Master: "n1:4000"}},
 		{"torchrun itself, whose agent has the port", []map[string]string{{"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "MASTER_PORT": "4000", "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RUN_ID": "a1"}}, cluster.Environment{Launcher: cluster.Torchrun, Size: 2, Master: "n1:4001", RunID: "a1"}},
+		{"submit --local", []map[string]string{variables(cluster.TorchrunVariables(1, 2, 4000, "mnist-1"))}, cluster.Environment{Launcher: cluster.Submit, Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, Master: "127.0.0.1:4000", RunID: "mnist-1"}},
+		{"torchrun itself in a rank that submit started", []map[string]string{variables(cluster.TorchrunVariables(1, 2, 4000, "mnist-1")), {"TORCHELASTIC_RUN_ID": "a1", "MASTER_PORT": "4001"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2, Master: "127.0.0.1:4001", RunID: "a1"}},
 		{"torchrun on each node of a job", []map[string]string{step, {"RANK": "6", "WORLD_SIZE": "8", "LOCAL_RANK": "2", "LOCAL_WORLD_SIZE": "4", "MASTER_ADDR": "n1", "TORCHELASTIC_RUN_ID": "a1"}},
 			cluster.Environment{Launcher: cluster.Torchrun, Rank: 6, Size: 8, LocalRank: 2, LocalSize: 4, Master: "n1:29500", RunID: "a1", JobID: "7"}},
 		{"a script that sets torchrun's variables in srun", []map[string]string{step, {"RANK": "3", "WORLD_SIZE": "4"}}, cluster.Environment{Launcher: cluster.Slurm, Rank: 3, Size: 4, LocalRank: 1, JobID: "7"}},
@@ -128,4 +130,14 @@ func lookup(vars ...map[string]string) func(string) string {
 		}
 		return ""
 	}
+}
+
+// variables returns variables of the form NAME=VALUE as a map.
+func variables(list []string) map[string]string {
+	all := map[string]string{}
+	for _, text := range list {
+		name, value, _ := strings.Cut(text, "=")
+		all[name] = value
+	}
+	return all
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -29,8 +30,9 @@ func tellLauncher(group int) { _ = syscall.Kill(group, syscall.SIGUSR1) }
 // runGroup runs cmd in its own process group and returns its exit code, or 128 plus the signal that
 // ended it, as in a shell. When ctx ends, tell tells the group to stop; the group is killed after
 // the grace time, or at once on another interrupt. When cmd has ended, the rest of the group is
-// killed. cmd gets SIGTERM if this process dies.
-func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop) (int, error) {
+// killed. cmd gets SIGTERM if this process dies. If there is a guardLog, a guard ends the whole
+// group then, and says so in this log.
+func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop, guardLog *os.File) (int, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.WaitDelay = time.Second
 	started, done := make(chan error, 1), make(chan error, 1)
@@ -49,6 +51,14 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop) (int, error) {
 		return 0, err
 	}
 	group := cmd.Process.Pid
+	if guardLog != nil {
+		g, err := startGuard(group, guardLog)
+		if err != nil {
+			killTree(group)
+			return 0, errors.Join(err, <-done)
+		}
+		defer g.close()
+	}
 	defer syscall.Kill(-group, syscall.SIGKILL) //nolint:errcheck // it fails when all have ended
 	return exitCode(waitGroup(ctx, group, tell, done))
 }

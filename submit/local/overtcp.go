@@ -3,8 +3,6 @@ package local
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -18,7 +16,7 @@ import (
 )
 
 // Without mpirun, this process starts the ranks itself, with the variables of torchrun: they
-// connect over TCP.
+// connect over TCP. It keeps rank 0's port until all have ended.
 
 // The time that the other ranks get when one has failed: to report why, and then to end.
 const (
@@ -29,10 +27,11 @@ const (
 // overTCP starts the ranks of a cell itself, and returns the exit code of the first one that fails;
 // 0 if none does.
 func (s *start) overTCP(ctx context.Context, cell rundir.Cell) (int, error) {
-	port, err := freePort()
+	port, err := reservePort()
 	if err != nil {
 		return 0, err
 	}
+	defer port.close()
 	out, err := s.openMessages()
 	if err != nil {
 		return 0, err
@@ -48,12 +47,12 @@ func (s *start) overTCP(ctx context.Context, cell rundir.Cell) (int, error) {
 	)
 	secret := rundir.EnvRendezvousKey + "=" + rand.Text()
 	for rank := range s.spec.Tasks() {
-		own := cluster.TorchrunVariables(rank, s.spec.Tasks(), port, filepath.Base(s.spec.RunDir.Path()))
+		own := cluster.TorchrunVariables(rank, s.spec.Tasks(), port.number, filepath.Base(s.spec.RunDir.Path()))
 		cmd := exec.Command(s.spec.RunDir.Launcher(), cell.Name)
 		cmd.Env = slices.Concat(submit.CleanEnviron(s.environ()), own, []string{secret})
 		cmd.Stdout, cmd.Stderr = out, out
 		running.Go(func() {
-			ended, err := runGroup(ctx, cmd, tellLauncher)
+			ended, err := runGroup(ctx, cmd, tellLauncher, nil) // launch.sh ends the rank.
 			if err == nil && ended == 0 {
 				return
 			}
@@ -65,15 +64,6 @@ func (s *start) overTCP(ctx context.Context, cell rundir.Cell) (int, error) {
 	}
 	running.Wait()
 	return code, failure
-}
-
-// freePort returns a port on which rank 0 can listen.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a port for the ranks: %w", err)
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
 // endOthers ends the ranks whose context fail cancels: they are told to stop when they have had

@@ -151,7 +151,7 @@ func (s *start) direct(ctx context.Context, cell rundir.Cell) (code int, err err
 	cmd.Dir = workDir(spec, cell)
 	cmd.Stdout, cmd.Stderr = log, log
 	defer s.warnFull(log)
-	return s.showing(func() (int, error) { return runGroup(ctx, cmd, terminate) })
+	return s.showing(func() (int, error) { return runGroup(ctx, cmd, terminate, log) })
 }
 
 // warnFull warns that a log may lack output if its disk is full. The programs keep running and lose
@@ -212,7 +212,7 @@ func (s *start) throughMPI(ctx context.Context, cell rundir.Cell) (int, error) {
 	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), cell.Name)...)
 	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks as a step of that job, and wait for CPUs.
 	cmd.Stdout, cmd.Stderr = out, out
-	return runGroup(ctx, cmd, tellLauncher)
+	return runGroup(ctx, cmd, tellLauncher, nil) // Its launchers end their ranks.
 }
 
 func (r Runner) environ() []string {

@@ -1,0 +1,159 @@
+package trainer
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"unsafe"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+)
+
+// termKeys are where layers keep the terms that they add to the loss, such as L2 regularization.
+var termKeys = []string{train.TrainerMainLossGraphParamKey, train.TrainerRegularizationLossGraphParamKey}
+
+// changeTerms replaces the terms that layers have added to the loss.
+func changeTerms(g *graph.Graph, change func(term *graph.Node) *graph.Node) {
+	for _, key := range termKeys {
+		name := model.JoinPath(train.TrainerAbsoluteScope, key)
+		if term, ok := model.GetGraphParam(g, name); ok {
+			model.SetGraphParam(g, name, change(term.(*graph.Node)))
+		}
+	}
+}
+
+// termBuilder builds terms of the loss again, in single precision. A layer computes its term from
+// weights of half precision: in float16 a sum of squares overflows, a small factor is 0, and so is
+// or overflows the gradient. From the weights in single precision, the term is that of 32-true.
+//
+// What depends on the batch is computed as PyTorch's autocast does: sums and what is summed in
+// single precision, layers in half.
+type termBuilder struct {
+	narrow  dtypes.DType
+	wide    map[*graph.Node]*graph.Node // Weights of half precision, and others that are built already.
+	changed map[*graph.Node]bool        // Weights that the model has changed: their gradients are asked for as they are.
+	weights map[*graph.Node]bool        // Whether a node depends only on weights and constants.
+	scalars map[*graph.Node]float64     // Constants of half precision, as the layer gave them.
+}
+
+// newTermBuilder returns a builder for a graph with the casts of its model.
+func newTermBuilder(g *graph.Graph, narrow dtypes.DType, casts []*cast) *termBuilder {
+	b := &termBuilder{narrow: narrow, wide: map[*graph.Node]*graph.Node{}, changed: map[*graph.Node]bool{}, weights: map[*graph.Node]bool{}, scalars: map[*graph.Node]float64{}}
+	for _, c := range casts {
+		if c.wide == nil {
+			continue
+		}
+		if value := c.variable.NodeValue(g); value == c.narrowed {
+			b.wide[c.narrowed] = c.wide
+		} else {
+			b.changed[value] = true
+		}
+	}
+	for value, node := range scalarsOf(g)[narrow] {
+		b.scalars[node] = value
+	}
+	return b
+}
+
+// scalarsOf returns the scalar constants of a graph. GoMLX keeps them to itself.
+func scalarsOf(g *graph.Graph) map[dtypes.DType]map[float64]*graph.Node {
+	type cache = map[dtypes.DType]map[float64]*graph.Node
+	field := reflect.ValueOf(g).Elem().FieldByName("scalars")
+	if !field.IsValid() || !field.Type().ConvertibleTo(reflect.TypeFor[cache]()) {
+		panic(errors.New("trainer: GoMLX keeps the constants of a graph in a way that gonbatch doesn't know: use the version of GoMLX in gonbatch's go.mod"))
+	}
+	return *(*cache)(unsafe.Pointer(field.UnsafeAddr()))
+}
+
+// build returns a node's value in single precision.
+func (b *termBuilder) build(n *graph.Node) *graph.Node {
+	if built := b.wide[n]; built != nil {
+		return built
+	}
+	built := graph.ConvertDType(b.again(n), dtypes.Float32)
+	b.wide[n] = built
+	return built
+}
+
+// again builds a node with inputs of single precision, or returns it as it is.
+func (b *termBuilder) again(n *graph.Node) *graph.Node {
+	if value, ok := b.scalars[n]; ok {
+		return graph.Scalar(n.Graph(), dtypes.Float32, value)
+	}
+	if !b.rebuilds(n) {
+		return n
+	}
+	if n.Type() == graph.NodeTypeConvertDType {
+		return b.build(n.Inputs()[0])
+	}
+	inputs, same := make([]*graph.Node, len(n.Inputs())), true
+	for i, input := range n.Inputs() {
+		inputs[i] = input
+		if b.floats(input) {
+			inputs[i] = b.build(input)
+		}
+		same = same && inputs[i] == input
+	}
+	if same {
+		return n
+	}
+	return n.CloneWithInputs(inputs...)
+}
+
+// floats reports whether a node has values of half or single precision.
+func (b *termBuilder) floats(n *graph.Node) bool {
+	return n.NumOutputs() == 1 && (n.DType() == b.narrow || n.DType() == dtypes.Float32)
+}
+
+// rebuilds reports whether a node is computed in single precision.
+func (b *termBuilder) rebuilds(n *graph.Node) bool {
+	switch {
+	case !b.floats(n) || b.changed[n] || n.CustomGradient() != nil || len(n.Inputs()) == 0:
+		return false
+	case n.Type() == graph.NodeTypeConvertDType:
+		return b.floats(n.Inputs()[0])
+	case summed[n.Type()]:
+		return true
+	}
+	return ofWeights[n.Type()] && b.fromWeights(n)
+}
+
+// fromWeights reports whether a node depends only on weights and constants.
+func (b *termBuilder) fromWeights(n *graph.Node) bool {
+	if known, ok := b.weights[n]; ok {
+		return known
+	}
+	yes := false
+	switch n.Type() {
+	case graph.NodeTypeConstant, graph.NodeTypeIota:
+		yes = true
+	case graph.NodeTypeParameter:
+		yes = strings.HasPrefix(n.GetParameterName(), "/") // As a variable's.
+	default:
+		yes = len(n.Inputs()) > 0
+		for _, input := range n.Inputs() {
+			yes = yes && b.fromWeights(input)
+		}
+	}
+	b.weights[n] = yes
+	return yes
+}
+
+// summed are the operations that are computed in single precision in any term.
+var summed = map[graph.NodeType]bool{
+	graph.NodeTypeAbs: true, graph.NodeTypeAdd: true, graph.NodeTypeDiv: true, graph.NodeTypeExp: true,
+	graph.NodeTypeLog: true, graph.NodeTypeMul: true, graph.NodeTypeNeg: true, graph.NodeTypePow: true,
+	graph.NodeTypeReduceSum: true, graph.NodeTypeReshape: true, graph.NodeTypeSqrt: true, graph.NodeTypeSub: true,
+}
+
+// ofWeights are those that are only in a term that depends on nothing but weights.
+var ofWeights = map[graph.NodeType]bool{
+	graph.NodeTypeClamp: true, graph.NodeTypeConcatenate: true, graph.NodeTypeDotGeneral: true, graph.NodeTypeExpm1: true,
+	graph.NodeTypeIdentity: true, graph.NodeTypeLog1p: true, graph.NodeTypeLogistic: true, graph.NodeTypeMax: true,
+	graph.NodeTypeMin: true, graph.NodeTypeReduceMax: true, graph.NodeTypeReduceMin: true, graph.NodeTypeRsqrt: true,
+	graph.NodeTypeSign: true, graph.NodeTypeSlice: true, graph.NodeTypeTanh: true, graph.NodeTypeTranspose: true,
+	graph.NodeTypeWhere: true,
+}
