@@ -58,11 +58,9 @@ func (l layout) onAllCores(ctx context.Context, n network) ([]contender, error) 
 	if err != nil {
 		return nil, err
 	}
-	one := all[0]
-	one.name = "gonbatch, one device"
-	devices := one.environ(fmt.Sprint(rundir.EnvDevices, "=", l.cores))
+	devices := all[0].environ(fmt.Sprint(rundir.EnvDevices, "=", l.cores))
 	devices.name = "gonbatch, a device for each core"
-	return slices.Concat([]contender{devices, one}, all[1:]), nil
+	return slices.Insert(all, 1, devices), nil
 }
 
 // stepReport is the result of measureSteps.

@@ -18,12 +18,12 @@ import (
 // cifarArguments are for a small network and few batches.
 var cifarArguments = []string{"-channels", "8", "-max_epochs", "3", "-batch_size", "16", "-lr", "0.02", "-log_every", "3", "-trial", "3"}
 
-// TestCIFAR trains the notebook on one rank and on two.
+// TestCIFAR trains the notebook on two devices of one rank, and on two ranks.
 func TestCIFAR(t *testing.T) {
-	for _, tasks := range []string{"1", "2"} {
-		t.Run(tasks+" ranks", func(t *testing.T) {
+	for _, two := range []string{"--devices", "--tasks"} {
+		t.Run(two, func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation, drawCIFAR(t))
-			args := []string{"--local", "--tasks", tasks, example(t, "cifar10_resnet18.ipynb"), "--"}
+			args := []string{"--local", two, "2", example(t, "cifar10_resnet18.ipynb"), "--"}
 			checkCIFAR(t, u, u.mustSubmit(t, append(args, cifarArguments...)...))
 		})
 	}

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestLocalMNIST does what a newcomer does first: train on all devices of this machine, with XLA's
-// own sharding.
+// TestLocalMNIST does what a newcomer does first: train on this machine.
 func TestLocalMNIST(t *testing.T) {
 	u := newUser(t)
 	out := u.mustSubmit(t, "--local", mnist(t))
@@ -19,8 +18,18 @@ func TestLocalMNIST(t *testing.T) {
 	run := u.run(t)
 	wantAll(t, out, "epoch 2/2  step 1874/1874", "macro F1 0.9", run.Path(), "metrics", "checkpoint")
 	checkRecorded(t, run, 1)
-	wantAll(t, read(t, run.RankLog(0)), "epoch 2/2  step 1874/1874")
+	wantAll(t, read(t, run.RankLog(0)), "epoch 2/2  step 1874/1874", "1 cpu device on ")
 	wantAll(t, read(t, run.Metrics()), `"step":1874`)
+}
+
+// TestLocalDevices trains on several devices of one process, with XLA's own sharding.
+func TestLocalDevices(t *testing.T) {
+	u := newUser(t)
+	out := u.mustSubmit(t, "--local", "--devices", "4", "--env", "TRAINER_LIMIT_TRAIN_BATCHES=300", mnist(t), "--", "-epochs", "1")
+	if got := accuracy(t, out); got < 0.93 {
+		t.Errorf("test accuracy %.4f after 300 updates:\n%s", got, out)
+	}
+	wantAll(t, read(t, u.run(t).RankLog(0)), "4 cpu devices on ")
 }
 
 // TestLocalRanks runs two ranks with mpirun, and records some updates of both.

@@ -103,7 +103,7 @@ func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
 	own.StringVar(&s.Constraint, "constraint", s.Constraint, "features that the nodes must have")
 	own.StringVar(&s.MPI, "mpi", s.MPI, "srun's --mpi: auto, pmix, pmi2, none, ...")
 	own.StringVar(&s.MPILibrary, "mpi-library", s.MPILibrary, "MPI library for the programs to open: a path or a soname")
-	own.StringVar(&s.Devices, "devices", s.Devices, "XLA devices of each rank: a number, or all (default: 1; all for a --local run with one rank)")
+	own.StringVar(&s.Devices, "devices", s.Devices, "XLA devices of each rank: a number, or all (default: 1; all GPUs for a --local run with one rank)")
 	own.IntVar(&s.MaxRestarts, "max-restarts", s.MaxRestarts, "restarts allowed, at the time limit, after a preemption or a node failure, or when a rank of a training run dies; 0 for none")
 	own.DurationVar(&s.SignalLead, "signal-lead", s.SignalLead, "how long before the time limit to tell the programs to save (default: 90s, less for a short --time)")
 	own.VisitAll(func(f *pflag.Flag) { config.Mark(own, config.Resumable, f.Name) })

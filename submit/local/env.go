@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -29,10 +30,11 @@ func texts(vars []rundir.Var) []string {
 	return all
 }
 
-// defaultDevices returns how many devices a rank drives: all of the machine's if it is the only
-// rank, else one.
+// defaultDevices returns how many devices a rank drives: all GPUs of the machine if it is the only
+// rank, else one. One device of the CPU computes with all cores, and faster than several do, each of
+// which has its own copy of the weights.
 func defaultDevices(spec submit.JobSpec) string {
-	if spec.Tasks() == 1 {
+	if spec.Tasks() == 1 && spec.Platform == plugin.CUDA {
 		return "all"
 	}
 	return "1"

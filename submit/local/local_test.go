@@ -63,7 +63,7 @@ func TestOneRank(t *testing.T) {
 	if err := (Runner{Out: &out, Err: &out}).Run(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
-	want := "one all it's $(x) " + spec.WorkDir + "\n<-n><a b><>\n" + spec.RunDir.Path() + "\nerr\n"
+	want := "one 1 it's $(x) " + spec.WorkDir + "\n<-n><a b><>\n" + spec.RunDir.Path() + "\nerr\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
