@@ -31,8 +31,8 @@ func texts(vars []rundir.Var) []string {
 }
 
 // defaultDevices returns how many devices a rank drives: all GPUs of the machine if it is the only
-// rank, else one. One device of the CPU computes with all cores, and faster than several do, each of
-// which has its own copy of the weights.
+// rank, else one. One device of the CPU computes with all cores, and faster than several do, each
+// of which has its own copy of the weights.
 func defaultDevices(spec submit.JobSpec) string {
 	if spec.Tasks() == 1 && spec.Platform == plugin.CUDA {
 		return "all"
