@@ -26,11 +26,9 @@ int64_t gb_trace_now(void) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static int32_t this_thread(void) {
-  static __thread int32_t number;
-  if (number == 0) number = (int32_t)syscall(SYS_gettid);
-  return number;
-}
+// this_thread is not kept in a thread-local variable, which Go's own linker can't link: the kernel
+// uses it, because it is faster.
+static int32_t this_thread(void) { return (int32_t)syscall(SYS_gettid); }
 
 void gb_trace_add(int64_t began, int kind, const int64_t *numbers, int64_t count) {
   gb_operation o = {.begin = began, .end = gb_trace_now(), .kind = kind, .thread = this_thread()};
