@@ -55,9 +55,10 @@ type verdict struct {
 // link is one end of a connection. Its methods may be called from several goroutines, except
 // receive.
 type link struct {
-	conn net.Conn
-	in   *bufio.Reader
-	mu   sync.Mutex
+	conn   net.Conn
+	in     *bufio.Reader
+	mu     sync.Mutex
+	broken error // What send has failed with.
 }
 
 func newLink(conn net.Conn) *link {
@@ -68,8 +69,12 @@ func newLink(conn net.Conn) *link {
 // longer than a busy machine delays this process.
 const sendTimeout = 10 * time.Second
 
-// send sends a message: its length, and JSON or the message's own form. After an error the link is
-// closed, because part of the message may have been sent.
+// lastMessages limits how long messages may still be received after send has failed.
+const lastMessages = time.Second
+
+// send sends a message: its length, and JSON or the message's own form. After an error nothing more
+// is sent, because part of the message may have been, and receive soon ends too. Before that it
+// returns what has arrived: a goodbye, if the other end has closed the connection.
 func (l *link) send(message any) error {
 	data, err := marshal(message)
 	if err != nil {
@@ -78,12 +83,14 @@ func (l *link) send(message any) error {
 	packet := append(binary.AppendUvarint(nil, uint64(len(data))), data...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
-	_, err = l.conn.Write(packet)
-	if err != nil {
-		l.abort()
+	if l.broken != nil {
+		return l.broken
 	}
-	return err
+	l.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
+	if _, l.broken = l.conn.Write(packet); l.broken != nil {
+		l.conn.SetReadDeadline(time.Now().Add(lastMessages))
+	}
+	return l.broken
 }
 
 func marshal(message any) ([]byte, error) {
