@@ -43,7 +43,7 @@ func TestFirstFailure(t *testing.T) {
 		x := make([]float32, 1<<18)
 		for i := range 30 {
 			_, err := failing.Call(x)
-			if want := "a convolution of 6 numbers, not 19"; err == nil || !strings.Contains(err.Error(), want) {
+			if want := "gonbatch: a convolution of 7 numbers, not 20"; err == nil || !strings.Contains(err.Error(), want) {
 				t.Fatalf("run %d: %v, want %q", i, err, want)
 			}
 			x[0] = float32(i)
