@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"gonbatch/distributed/affinity"
 	"gonbatch/distributed/memory"
 	"gonbatch/internal/compilecache"
 )
@@ -90,7 +91,18 @@ var errRefused = errors.New("refused by XLA")
 func compileNow(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
 	compilations.Add(1)
 	defer memory.Trim()
-	return C.gb_compile(args)
+	return C.gb_compile_for(args, C.int(countedCPUs(bytesOf(args.program.code, args.program.code_size))))
+}
+
+// countedCPUs returns how many CPUs XLA should find while it compiles a program; 0 is those that
+// there are. It divides loops that mostly move memory among the square root of them, and those of
+// one device should use all. With several devices, the others are busy meanwhile.
+func countedCPUs(program []byte) int {
+	cpus, err := affinity.Allowed()
+	if err != nil || C.gb_can_count() == 0 || forGPUs() || severalPartitions.Match(program) {
+		return 0
+	}
+	return len(cpus) * len(cpus)
 }
 
 // serialize returns a compiled program as bytes, or nil if the plugin can't serialize it.
