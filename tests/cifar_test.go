@@ -104,8 +104,8 @@ func drawPhoto(class int, random *rand.Rand) []byte {
 	return record
 }
 
-// checkCIFAR checks what a run of the notebook on two devices has found: the loss falls, the test is better than
-// guessing, and rank 0 alone prints and draws.
+// checkCIFAR checks what a run of the notebook on two devices has found: the loss falls, the test
+// is better than guessing, and rank 0 alone prints and draws.
 func checkCIFAR(t *testing.T, u user, out string) {
 	t.Helper()
 	if got := accuracy(t, out); got < 0.5 {
