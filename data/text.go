@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -62,6 +63,20 @@ func Text(name, text string, v *Vocabulary, context int) (*Windows, error) {
 		return nil, fmt.Errorf("data: %s: %w", name, err)
 	}
 	return newWindows(name, context, all)
+}
+
+// Tokens returns the windows of a text that another tokenizer has encoded, such as one of
+// SentencePiece or of Hugging Face. They use all, which must not change, instead of a copy.
+//
+//	windows, err := data.Tokens("plays", tokenizer.Encode(text), 64)
+func Tokens(name string, all []int32, context int) (*Windows, error) {
+	if context < 1 {
+		return nil, fmt.Errorf("data: %s: the context must be at least 1 token, got %d", name, context)
+	}
+	if i := slices.IndexFunc(all, func(token int32) bool { return token < 0 }); i >= 0 {
+		return nil, fmt.Errorf("data: %s: token %d of the text is %d; tokens begin at 0", name, i, all[i])
+	}
+	return newWindows(name, context, tokensOf[int32](all))
 }
 
 func tokensIn(v *Vocabulary, text string) (tokens, error) {

@@ -112,6 +112,10 @@ func TestText(t *testing.T) {
 					t.Fatal(err)
 				}
 				checkWindows(t, ds, want, context, random)
+				if ds, err = data.Tokens("random", want, context); err != nil {
+					t.Fatal(err)
+				}
+				checkWindows(t, ds, want, context, random)
 			}
 		})
 	}
@@ -244,6 +248,11 @@ func TestTextRefuses(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
+	}
+	for want, all := range map[string][]int32{"data: x: token 1 of the text is -3; tokens begin at 0": {7, -3}, "data: x has 2 tokens; a context of 2 needs": {1, 2}} {
+		if _, err := data.Tokens("x", all, 2); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 	ds, err := data.Text("x", "abcabcabca", letters, 3)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"gonbatch/internal/dtype"
 	"gonbatch/models"
 	"gonbatch/models/modelstest"
 )
@@ -35,6 +36,11 @@ func TestAgainstPyTorch(t *testing.T) {
 		return models.DCGANConfig{ImageSize: size, Channels: channels, NoiseSize: 7, Width: width}
 	}
 	cases := []twin{
+		{"linear", models.Linear(3), []int{4, 5}, renaming(`^linear/dense/weights`, `weight`, `^linear/dense/biases`, `bias`)},
+		{"mlp", models.MLP(3, 8, 7), []int{4, 6}, sequential},
+		{"mnist", models.MNIST, []int{3, 28, 28, 1}, renaming(slices.Concat([]string{`/(conv|dense)/`, `/`}, ends)...)},
+		{"resnet18", models.ResNet18(10), []int{2, 16, 8, 3}, torchvision},
+		{"gpt", gptOfNumbers, []int{2, 20}, gptInTorch},
 		{"vit", models.ViT(tinyViT), []int{3, 12, 12, 3}, timm},
 		{"resnet50", models.ResNet50(10), []int{2, 64, 32, 3}, torchvision},
 		{"unet", models.UNet(models.UNetConfig{Classes: 5, Depth: 2, Width: 4}), []int{2, 8, 16, 3}, milesial(2, true)},
@@ -262,13 +268,25 @@ var timm = renaming(
 // ends are the last patterns of convolutions and batch normalizations.
 var ends = []string{`/weights$`, `.weight`, `/biases$`, `.bias`, `/scale$`, `.weight`, `/offset$`, `.bias`, `/mean$`, `.running_mean`, `/variance$`, `.running_var`}
 
-// torchvision names the variables of ResNet50.
+// sequential names the variables of MLPs with up to three layers.
+var sequential = renaming(slices.Concat([]string{`^layer_2/dense`, `4`, `^layer_1/dense`, `2`, `^layer_0/dense`, `0`}, ends)...)
+
+// torchvision names the variables of ResNet18 and ResNet50.
 var torchvision = renaming(slices.Concat([]string{
 	`^first/conv`, `conv1`, `^first/batch_normalization`, `bn1`, `^logits/dense`, `fc`, `^stage_`, `layer`,
 	`/shortcut/conv`, `.downsample.0`, `/shortcut/batch_normalization`, `.downsample.1`,
 	`/conv(\d)/conv`, `.conv$1`, `/conv(\d)/batch_normalization`, `.bn$1`,
 	`/block_1`, `.0`, `/block_2`, `.1`, `/block_3`, `.2`, `/block_4`, `.3`, `/block_5`, `.4`, `/block_6`, `.5`,
 }, ends)...)
+
+// gptOfNumbers is a GPT whose tokens are made of numbers from -1 to 1, as testdata/pytorch.py does.
+func gptOfNumbers(scope *model.Scope, x *graph.Node) *graph.Node {
+	const vocabulary = 128
+	tokens := graph.ConvertDType(graph.StopGradient(graph.MulScalar(graph.OnePlus(x), vocabulary/2)), dtypes.Int32)
+	dtype.Attach(x.Graph(), dtype.Precision{Compute: dtypes.Float64, Weights: dtypes.Float64})
+	logits := models.GPT(models.GPTConfig{VocabSize: vocabulary, ContextLength: 32, Layers: 2, Heads: 4, Width: 64})(scope, tokens)
+	return graph.Add(logits, graph.MulScalar(graph.ReduceAllSum(x), 0))
+}
 
 // milesial names the variables of U-Nets.
 func milesial(depth int, normalized bool) func(string) string {

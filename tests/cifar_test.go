@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,12 +19,12 @@ import (
 // cifarArguments are for a small network and few batches.
 var cifarArguments = []string{"-channels", "8", "-max_epochs", "3", "-batch_size", "16", "-lr", "0.02", "-log_every", "3", "-trial", "3"}
 
-// TestCIFAR trains the notebook on two devices of one rank, and on two ranks.
+// TestCIFAR trains the notebook on two devices of one rank, and on two ranks in bfloat16.
 func TestCIFAR(t *testing.T) {
-	for _, two := range []string{"--devices", "--tasks"} {
+	for two, precision := range map[string]string{"--devices": "32-true", "--tasks": "bf16-mixed"} {
 		t.Run(two, func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation, drawCIFAR(t))
-			args := []string{"--local", two, "2", example(t, "cifar10_resnet18.ipynb"), "--"}
+			args := []string{"--local", two, "2", example(t, "cifar10_resnet18.ipynb"), "--", "-precision", precision}
 			checkCIFAR(t, u, u.mustSubmit(t, append(args, cifarArguments...)...))
 		})
 	}
@@ -57,7 +58,7 @@ func TestCIFARInJupyter(t *testing.T) {
 		"TRAINER_BATCH_SIZE=2", "TRAINER_LIMIT_TRAIN_BATCHES=4", "TRAINER_LIMIT_VAL_BATCHES=1", "TRAINER_EVAL_BATCH_SIZE=20")
 	last := result.Outputs[len(result.Outputs)-1]
 	accuracy(t, last)
-	checkSpeed(t, last)
+	checkSpeed(t, last, "1")
 	checkShown(t, result, 0, 0, 1, 0, 0, 0, 1)
 }
 
@@ -103,14 +104,14 @@ func drawPhoto(class int, random *rand.Rand) []byte {
 	return record
 }
 
-// checkCIFAR checks what a run of the notebook has found: the loss falls, the test is better than
-// guessing, and rank 0 alone prints and draws.
+// checkCIFAR checks what a run of the notebook on two devices has found: the loss falls, the test
+// is better than guessing, and rank 0 alone prints and draws.
 func checkCIFAR(t *testing.T, u user, out string) {
 	t.Helper()
 	if got := accuracy(t, out); got < 0.5 {
 		t.Errorf("test accuracy %.4f, want at least 0.5; guessing has 0.1:\n%s", got, out)
 	}
-	checkSpeed(t, out)
+	checkSpeed(t, out, "2")
 	run := u.run(t)
 	all, err := rundir.ReadMetrics(run)
 	if err != nil {
@@ -126,30 +127,27 @@ func checkCIFAR(t *testing.T, u user, out string) {
 		t.Errorf("train/loss %v, want at least 6 values that fall", losses)
 	}
 	checkLogged(t, run, "accuracy")
-	if strings.Contains(out, "times as fast") {
-		checkLogged(t, run, "speed")
-	}
+	checkLogged(t, run, "speed")
 }
 
 // trainingSpeed matches a line of the notebook's comparison of devices.
 var trainingSpeed = regexp.MustCompile(`devices: (\d+), (\d+\.\d) ms for a batch of \d+, (\d+) images/s`)
 
-// checkSpeed checks that rank 0 alone printed the speed of all devices, and of one if there are
-// several.
-func checkSpeed(t *testing.T, out string) {
+// checkSpeed checks that rank 0 alone printed the speed of so many devices, and of one alone if
+// these are several.
+func checkSpeed(t *testing.T, out, devices string) {
 	t.Helper()
-	lines := trainingSpeed.FindAllStringSubmatch(out, -1)
-	for _, line := range lines {
+	var of []string
+	for _, line := range trainingSpeed.FindAllStringSubmatch(out, -1) {
+		of = append(of, line[1])
 		for _, text := range line[2:] {
 			if value, err := strconv.ParseFloat(text, 64); err != nil || value <= 0 {
 				t.Errorf("%s: the time and the speed must be positive, %v", line[0], err)
 			}
 		}
 	}
-	switch n := strings.Count(out, "times as fast"); {
-	case len(lines) == 1 && lines[0][1] == "1" && n == 0: // There is only one device.
-	case len(lines) == 2 && lines[0][1] != "1" && lines[1][1] == "1" && n == 1:
-	default:
-		t.Errorf("speeds %q, want that of all devices, and of one if there are several:\n%s", lines, out)
+	want := slices.Compact([]string{devices, "1"})
+	if !slices.Equal(of, want) || strings.Count(out, "times as fast") != len(want)-1 {
+		t.Errorf("speeds of %q devices, want %q, compared once if there are several:\n%s", of, want, out)
 	}
 }

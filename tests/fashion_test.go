@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,6 +64,9 @@ func checkFashion(t *testing.T, u user, out string) {
 	}
 	if len(losses) != 10 || losses[9] > losses[0]/2 {
 		t.Errorf("train/loss %v, want 10 values that fall to less than half", losses)
+	}
+	if events, err := filepath.Glob(filepath.Join(run.TensorBoard(), "*", "events.out.tfevents.*")); err != nil || len(events) == 0 {
+		t.Errorf("no records for TensorBoard in %s: %q, %v", run.TensorBoard(), events, err)
 	}
 	checkLogged(t, run, "confusion")
 	checkLogged(t, run, "mistakes")

@@ -8,13 +8,14 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// TestInference measures small batches on one rank and on two.
+// TestInference measures small batches on one rank, and on up to three.
 func TestInference(t *testing.T) {
-	for tasks, lines := range map[string]int{"1": 2, "2": 4} {
+	for tasks, lines := range map[string]int{"1": 2, "3": 6} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)
 			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "inference.ipynb"), "--", "-sizes", "1,8", "-period", "200ms")
 			checkSpeeds(t, out, lines)
+			wantAll(t, out, "devices: "+tasks+", batch   8: median ")
 			checkRecorded(t, u.run(t), 2)
 		})
 	}

@@ -331,7 +331,7 @@ func (r *run) kindOf(batch int) programKind {
 }
 
 // takeLosses reads a batch's losses and frees its metrics: the loss, GoMLX's moving average of it,
-// the losses of the objectives, and the gradients if they are logged.
+// the losses of the objectives, the training metrics, and the gradients if they are logged.
 func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 	if r.stepper.division.Divides() { // That of divisionMetric, which is 0.
 		last := len(metrics) - 1
@@ -356,6 +356,7 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 	for _, o := range r.task.objectives {
 		names = append(names, "the loss of "+o.Name)
 	}
+	ofLosses := 1 + len(r.task.trainingLosses())
 	for i, m := range metrics {
 		value := shapes.ConvertTo[float64](m.Value())
 		if err := m.FinalizeAll(); err != nil {
@@ -371,6 +372,7 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 		switch {
 		case finite:
 			losses.add(value)
+		case i >= ofLosses: // A metric of no number says nothing about the training.
 		case r.stepper.lossScale == nil: // Else the update is skipped.
 			losses.add(value)
 			return r.diverged(names[i], value)

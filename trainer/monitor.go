@@ -24,7 +24,7 @@ func (t *Trainer) checkMonitors(validates bool) error {
 }
 
 func (t *Trainer) checkMonitor(option, metric string, validates bool) error {
-	known := t.trainingLosses()
+	known := t.trainingNames()
 	if validates {
 		known = append(t.validationMetrics(), known...)
 	}
@@ -53,24 +53,33 @@ func (t *Trainer) validationMetrics() (names []string) {
 	return names
 }
 
+// trainingNames returns the names of the losses and metrics of the training itself.
+func (t *Trainer) trainingNames() []string {
+	names := t.task.trainingLosses()
+	for _, m := range t.trainMetrics {
+		names = append(names, m.logged())
+	}
+	return names
+}
+
 // trainingLosses returns the names of the losses of the training itself.
-func (t *Trainer) trainingLosses() []string {
+func (t Task) trainingLosses() []string {
 	names := []string{metricName("train", "loss", "")}
-	for _, o := range t.task.objectives {
-		if t.task.step != nil && o.Name != "" {
+	for _, o := range t.objectives {
+		if t.step != nil && o.Name != "" {
 			names = append(names, metricName("train", "loss", o.Name))
 		}
 	}
 	return names
 }
 
-// monitored returns the training losses that the configuration monitors.
+// monitored returns the training losses and metrics that the configuration monitors.
 func (t *Trainer) monitored() (names []string) {
 	all := []string{t.config.EarlyStopping.Monitor, t.config.Checkpoint.Monitor}
 	if s, ok := t.plateaus(); ok {
 		all = append(all, s.Monitor)
 	}
-	return slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(t.trainingLosses(), name) })
+	return slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(t.trainingNames(), name) })
 }
 
 // newestLosses returns the values of the monitored losses. All ranks get rank 0's values, because

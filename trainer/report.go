@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"errors"
+	"slices"
 
 	"gonbatch/logger"
 )
@@ -31,15 +32,10 @@ func (r *run) report() error {
 	sums = sums[:len(sums)-2]
 	r.at.Since = nil
 	values := r.rates.at(int(r.at.Step)-1, r.plan.updates)
-	for i := range len(sums) / 2 {
-		if i == 1 {
-			continue // GoMLX's moving average.
+	for i, name := range slices.Insert(r.trainingNames(), 1, "") {
+		if i != 1 && 2*i < len(sums) { // 1 is GoMLX's moving average.
+			values[name] = sums[2*i] / sums[2*i+1] // NaN if none was finite.
 		}
-		name := metricName("train", "loss", "")
-		if i >= 2 {
-			name = metricName("train", "loss", r.task.objectives[i-2].Name)
-		}
-		values[name] = sums[2*i] / sums[2*i+1] // NaN if no loss was finite.
 	}
 	values["train/examples_per_second"] = r.display.rate(r.unreported * r.loader.BatchSize())
 	r.unreported = 0

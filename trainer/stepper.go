@@ -21,25 +21,26 @@ import (
 // communicate for batch normalization at most, and one that updates. The accumulated gradients are
 // variables. If histograms are logged, there is a third program, which also returns the gradients.
 type stepper struct {
-	world       *distributed.World
-	store       *model.Store
-	objectives  []Objective
-	precision   precision
-	clipNorm    float64
-	emaDecay    float64 // 0: no averages of the weights.
-	accumulate  int
-	compression string   // See Config.GradientCompression.
-	localNorms  bool     // See Config.LocalBatchNorm.
-	frozen      []string // Scopes.
-	scales      []scale
-	changes     []GradientFn
-	parts       *parts                // Nil unless the ranks share the update.
-	division    *distributed.Division // Nil if there is one device.
-	axes        []axisChoice          // Chosen for divided variables.
-	lossScale   *lossScale            // Nil unless the precision needs it.
-	printf      func(format string, args ...any)
-	afterShare  func() error // Called when a graph's variables have their values, before it runs.
-	afterBuild  func() error // Called once the graph of an update is built, before it runs.
+	world        *distributed.World
+	store        *model.Store
+	objectives   []Objective
+	precision    precision
+	clipNorm     float64
+	emaDecay     float64 // 0: no averages of the weights.
+	accumulate   int
+	compression  string   // See Config.GradientCompression.
+	localNorms   bool     // See Config.LocalBatchNorm.
+	frozen       []string // Scopes.
+	scales       []scale
+	changes      []GradientFn
+	trainMetrics []trainMetric
+	parts        *parts                // Nil unless the ranks share the update.
+	division     *distributed.Division // Nil if there is one device.
+	axes         []axisChoice          // Chosen for divided variables.
+	lossScale    *lossScale            // Nil unless the precision needs it.
+	printf       func(format string, args ...any)
+	afterShare   func() error // Called when a graph's variables have their values, before it runs.
+	afterBuild   func() error // Called once the graph of an update is built, before it runs.
 
 	changedHere    map[string]*graph.Node // The weights that the model has changed in the last graph, by their paths, as it uses them.
 	halves         map[string]bool        // The paths of the variables for which a model has asked in half precision.

@@ -227,6 +227,9 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 			evalMetrics = append(evalMetrics, metric.NewMeanMetric("Mean "+o.Name+" loss", "#"+o.Name, metric.LossMetricType, at, nil))
 		}
 	}
+	for _, m := range s.trainMetrics {
+		trainMetrics = append(trainMetrics, m.gomlx())
+	}
 	if s.lossScale != nil {
 		trainMetrics = append(trainMetrics, scaleMetric{metric.NewBaseMetric("loss scale", "scale", "loss scale", nil, nil), s.lossScale})
 	}

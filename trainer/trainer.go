@@ -21,27 +21,28 @@ import (
 // Trainer trains a task. It must be used by one goroutine at a time, and all ranks must call the
 // same methods in the same order.
 type Trainer struct {
-	env       environment
-	world     *distributed.World
-	config    Config
-	task      Task
-	store     *model.Store
-	stepper   *stepper
-	rates     *rates
-	gomlx     *train.Trainer
-	predicts  *model.Exec // Nil before the first prediction.
-	callbacks []Callback
-	further   []validationSet
-	frozen    []string
-	axes      []axisChoice
-	scales    []scale
-	changes   []GradientFn
-	logger    logger.Logger // Nil on all ranks but 0, and if nothing is logged.
-	display   *display
-	profiler  *profiler // Nil if there is nothing to record.
-	saver     *saver    // Nil if there are no checkpoints.
-	randoms   *randoms
-	out       io.Writer
+	env          environment
+	world        *distributed.World
+	config       Config
+	task         Task
+	store        *model.Store
+	stepper      *stepper
+	rates        *rates
+	gomlx        *train.Trainer
+	predicts     *model.Exec // Nil before the first prediction.
+	callbacks    []Callback
+	further      []validationSet
+	frozen       []string
+	axes         []axisChoice
+	scales       []scale
+	changes      []GradientFn
+	trainMetrics []trainMetric
+	logger       logger.Logger // Nil on all ranks but 0, and if nothing is logged.
+	display      *display
+	profiler     *profiler // Nil if there is nothing to record.
+	saver        *saver    // Nil if there are no checkpoints.
+	randoms      *randoms
+	out          io.Writer
 
 	loaded    bool                 // The newest checkpoint was looked for, and read if there is one.
 	origin    origin               // That checkpoint.
@@ -121,7 +122,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	for _, option := range options {
 		option(t)
 	}
-	if err := errors.Join(checkCallbacks(t.callbacks), t.checkScopes(), checkValidations(t.further)); err != nil {
+	if err := errors.Join(checkCallbacks(t.callbacks), t.checkScopes(), checkValidations(t.further), t.checkTrainMetrics()); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	return t, t.open()
@@ -155,7 +156,7 @@ func (t *Trainer) open() error {
 		division: division, axes: t.axes,
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
 		clipNorm: t.config.GradientClipNorm, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
-		compression: t.config.GradientCompression, localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, changes: t.changes,
+		compression: t.config.GradientCompression, localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, changes: t.changes, trainMetrics: t.trainMetrics,
 		parts: newParts(t.world, t.config), lossScale: newLossScale(t.store, precision(t.config.Precision), t.world.Size()), printf: t.printf,
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}

@@ -72,18 +72,23 @@ def batch(text, update):
     return rows[:, :-1], rows[:, 1:]
 
 
-folder = pathlib.Path(__file__).parent
-text = (folder / "../../LICENSE").read_bytes()
-model = GPT().double()
-with torch.no_grad():
-    for name, value in model.named_parameters():
-        value.copy_(weights(name, value.shape))
-adam, losses = torch.optim.Adam(model.parameters(), RATE), []
-for update in range(UPDATES):
-    inputs, labels = batch(text, update)
-    loss = F.cross_entropy(model(inputs).flatten(0, 1), labels.flatten())
-    adam.zero_grad()
-    loss.backward()
-    adam.step()
-    losses.append(float(f"{loss.item():.9g}"))
-(folder / "gpt.json").write_text(json.dumps({"losses": losses}, indent=0) + "\n")
+def main():
+    folder = pathlib.Path(__file__).parent
+    text = (folder / "../../LICENSE").read_bytes()
+    model = GPT().double()
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            value.copy_(weights(name, value.shape))
+    adam, losses = torch.optim.Adam(model.parameters(), RATE), []
+    for update in range(UPDATES):
+        inputs, labels = batch(text, update)
+        loss = F.cross_entropy(model(inputs).flatten(0, 1), labels.flatten())
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        losses.append(float(f"{loss.item():.9g}"))
+    (folder / "gpt.json").write_text(json.dumps({"losses": losses}, indent=0) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -2,8 +2,9 @@
 
     uv run --with torch==2.15.0,torchvision==0.29.2,timm==1.0.31 models/testdata/pytorch.py
 
-ViT is timm's and ResNet-50 torchvision's. The U-Net has the structure and names of
-github.com/milesial/Pytorch-UNet, the DCGAN those of github.com/pytorch/examples.
+ViT is timm's and ResNet-50 torchvision's. So is ResNet-18, with the usual first layer for CIFAR.
+The U-Net has the structure and names of github.com/milesial/Pytorch-UNet, the DCGAN those of
+github.com/pytorch/examples. The GPT is the one of gpt.py.
 """
 
 import json
@@ -11,9 +12,11 @@ import pathlib
 
 import timm.models.vision_transformer
 import torch
+import torch.nn.functional as F
 import torchvision
 from torch import nn
 
+import gpt
 from weights import noise, weights
 
 
@@ -113,8 +116,39 @@ def vit():
         img_size=12, patch_size=4, in_chans=3, num_classes=5, embed_dim=12, depth=2, num_heads=3)
 
 
+def resnet18():
+    network = torchvision.models.resnet18(num_classes=10)
+    network.conv1, network.maxpool = nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.Identity()
+    return network
+
+
+class MNIST(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 32, 3, padding=1), nn.Conv2d(32, 64, 3, padding=1)
+        self.hidden, self.logits = nn.Linear(7 * 7 * 64, 128), nn.Linear(128, 10)
+
+    def forward(self, x):
+        for conv in (self.conv1, self.conv2):
+            x = F.relu(F.max_pool2d(conv(x), 2))
+        x = x.permute(0, 2, 3, 1).flatten(1)  # The order of the features here.
+        return self.logits(F.relu(self.hidden(x)))
+
+
+class Tokens(gpt.GPT):
+    """A GPT whose tokens are made of numbers from -1 to 1, as for the other networks."""
+
+    def forward(self, x):
+        return super().forward(((x.detach() + 1) / 2 * gpt.VOCABULARY).long()) + 0 * x.sum()
+
+
 # Each network and the shape of its input.
 NETWORKS = {
+    "linear": (lambda: nn.Linear(5, 3), (4, 5)),
+    "mlp": (lambda: nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 7), nn.ReLU(), nn.Linear(7, 3)), (4, 6)),
+    "mnist": (MNIST, (3, 1, 28, 28)),
+    "resnet18": (resnet18, (2, 3, 16, 8)),
+    "gpt": (Tokens, (2, 20)),
     "vit": (vit, (3, 3, 12, 12)),
     "resnet50": (lambda: torchvision.models.resnet50(num_classes=10), (2, 3, 64, 32)),
     "unet": (lambda: UNet(3, 5, 2, 4), (2, 3, 8, 16)),

@@ -1,0 +1,62 @@
+package trainer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/metric"
+)
+
+// trainMetric is a metric of the batches of a training.
+type trainMetric struct {
+	name  string
+	value metric.BaseMetricGraph
+}
+
+// WithTrainMetric computes a metric of each training batch, from the labels and the predictions
+// that its loss is computed from. The trainer logs it as "train/" and the name, as the mean over
+// batches and ranks since the last report, and it can be monitored. The predictions are those of
+// the training: with dropout, and each batch before its update.
+//
+//	trainer.WithTrainMetric("accuracy", metric.SparseCategoricalAccuracyGraph)
+//
+// value is a mean over the examples of a batch, or has a value for each. For an Adversarial task,
+// the predictions are the inputs of the step.
+func WithTrainMetric(name string, value metric.BaseMetricGraph) Option {
+	return func(t *Trainer) { t.trainMetrics = append(t.trainMetrics, trainMetric{name, value}) }
+}
+
+func (t *Trainer) checkTrainMetrics() error {
+	taken := append(t.task.trainingLosses(), "train/examples_per_second", "train/data_wait", "train/loss_scale", "train/skipped_updates")
+	for _, m := range t.trainMetrics {
+		switch name := m.logged(); {
+		case !validationName.MatchString(m.name):
+			return fmt.Errorf("the training metric %q: its name must have small letters, digits and _ only", m.name)
+		case slices.Contains(taken, name):
+			return fmt.Errorf("the training metric %q: the trainer logs another metric as %q: rename it", m.name, name)
+		case m.value == nil:
+			return fmt.Errorf("the training metric %q is nil", m.name)
+		default:
+			taken = append(taken, name)
+		}
+	}
+	return nil
+}
+
+// logged returns the name in logs.
+func (m trainMetric) logged() string { return "train/" + m.name }
+
+// gomlx returns the metric as GoMLX's trainer computes it in a step.
+func (m trainMetric) gomlx() metric.Interface {
+	value := func(scope *model.Scope, labels, predictions []*graph.Node) *graph.Node {
+		x := m.value(scope, labels, predictions)
+		if x.DType() != dtypes.Float64 { // Half precision is too coarse for the mean, and integers have none.
+			x = graph.ConvertDType(x, dtypes.Float32)
+		}
+		return graph.ReduceAllMean(x)
+	}
+	return metric.NewBaseMetric(m.name, m.name, "train metric", value, nil)
+}
