@@ -32,7 +32,8 @@ type StreamConfig struct {
 	// again. The next epoch goes on where the one before ended.
 	Examples int
 	// Buffer is the number of examples that are shuffled, over all ranks: blocks of the stream of
-	// this length. Default: 10,000. A training with shuffle: false has none.
+	// this length. Default: 10,000. A training with shuffle: false has none: each lane reads its
+	// parts in order, but several lanes exchange their parts after each pass.
 	Buffer int
 	// Lanes is the number of readers over all ranks, each with parts of its own. It must divide the
 	// batch size, and be a multiple of the number of devices of all ranks. Default: as many as

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"gonbatch/internal/rundir"
@@ -13,13 +14,15 @@ import (
 
 // ParamsFile keeps hyper-parameters in a JSON file: the name of the training and, in the order in
 // which they were first logged, the name and the value of each, as text. A value that is logged
-// again replaces the one in the file, also that of an earlier process. ParamsFile ignores
-// everything except hyper-parameters.
+// again replaces the one in the file, also that of an earlier process. If "optimizer" changes, what
+// an earlier process has logged below it, such as "optimizer.beta1", is no longer there. ParamsFile
+// ignores everything except hyper-parameters.
 type ParamsFile struct {
 	scalarsOnly
 	mu     sync.Mutex
 	path   string
 	params rundir.Params
+	own    map[string]bool // What this process has logged.
 	first  func(param string) bool
 	closed bool
 }
@@ -35,7 +38,7 @@ func NewParamsFile(path string, all ...Option) (*ParamsFile, error) {
 	}
 	o := newOptions(all)
 	params.Training = o.training
-	return &ParamsFile{path: path, params: params, first: o.first}, nil
+	return &ParamsFile{path: path, params: params, own: map[string]bool{}, first: o.first}, nil
 }
 
 // Params writes the file. The names of a call are sorted, with those of First before the others.
@@ -46,10 +49,15 @@ func (l *ParamsFile) Params(params map[string]any) error {
 		return fmt.Errorf("logger: record hyper-parameters in %s: %w", l.path, ErrClosed)
 	}
 	names := slices.Sorted(maps.Keys(params))
+	for _, name := range names {
+		l.own[name] = true
+	}
 	others := slices.DeleteFunc(slices.Clone(names), l.first)
 	names = slices.DeleteFunc(names, func(name string) bool { return !l.first(name) })
 	for _, name := range append(names, others...) {
-		l.params.Set(name, paramText(params[name]))
+		if l.params.Set(name, paramText(params[name])) {
+			l.dropBelow(name)
+		}
 	}
 	err := os.MkdirAll(filepath.Dir(l.path), 0o777)
 	if err == nil {
@@ -59,6 +67,13 @@ func (l *ParamsFile) Params(params map[string]any) error {
 		return fmt.Errorf("logger: record hyper-parameters: %w", err)
 	}
 	return nil
+}
+
+// dropBelow removes what an earlier process has logged below a name, whose value is another now.
+func (l *ParamsFile) dropBelow(name string) {
+	l.params.Params = slices.DeleteFunc(l.params.Params, func(p rundir.Param) bool {
+		return strings.HasPrefix(p.Name, name+".") && !l.own[p.Name]
+	})
 }
 
 // Scalars does nothing.

@@ -3,6 +3,7 @@ package trainer_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -144,5 +145,23 @@ func TestParamsOfLaterStart(t *testing.T) {
 	c.GradientClipNorm = 7
 	if third := loggedParams(t, dir, c, adam(0.04)); fmt.Sprint(third) != fmt.Sprint(second) {
 		t.Errorf("after the end of the training: %+v, want %+v", third, second)
+	}
+}
+
+// TestParamsOfOtherOptimizer: a training run that starts over with another optimizer and a schedule
+// of its own has none of the hyper-parameters of those before.
+func TestParamsOfOtherOptimizer(t *testing.T) {
+	dir := t.TempDir()
+	c := trainer.Config{Name: "net", BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Resume: "never"}}
+	half := trainer.WithSchedule(trainer.ScheduleFunc(func(int, int) float64 { return 0.5 }))
+	loggedParams(t, dir, c, optimizer.Adam().WeightDecay(0.01).Done())
+	sgd := trainer.SGD{LearningRate: 0.1, Momentum: 0.9}
+	got := loggedParams(t, dir, c, sgd, half)
+	want := loggedParams(t, t.TempDir(), c, sgd, half)
+	byName := func(a, b rundir.Param) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(got.Params, byName)
+	slices.SortFunc(want.Params, byName)
+	if !slices.Equal(got.Params, want.Params) {
+		t.Errorf("got %v, want %v", got.Params, want.Params)
 	}
 }

@@ -38,7 +38,7 @@ const (
 	loadingTrack  track = "loading"
 )
 
-// add records a span.
+// add records a span. If the clock is set back meanwhile, it has no length.
 func (t *trace) add(where track, name string, began, ended time.Time, step int64) {
 	if t == nil {
 		return
@@ -46,7 +46,8 @@ func (t *trace) add(where track, name string, began, ended time.Time, step int64
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.on {
-		t.spans = append(t.spans, span{name, where, began.UnixNano(), ended.UnixNano(), step})
+		begin := began.UnixNano()
+		t.spans = append(t.spans, span{name, where, begin, max(begin, ended.UnixNano()), step})
 	}
 }
 

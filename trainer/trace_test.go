@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"gonbatch/distributed"
 )
@@ -44,6 +45,20 @@ func TestChromeTrace(t *testing.T) {
 	}
 	if total != 150 || first != 0 {
 		t.Errorf("%d spans from %g, want 150 from 0", total, first)
+	}
+}
+
+// TestClockSetBack: a span that ends before it begins, by the clock, has no negative length.
+func TestClockSetBack(t *testing.T) {
+	var recording trace
+	recording.start()
+	now := time.Now()
+	recording.add(trainingTrack, stepName, now, now.Add(-time.Second), 1)
+	recording.add(trainingTrack, stepName, now, now.Add(time.Second), 2)
+	for i, want := range []int64{0, 1e9} {
+		if s := recording.spans[i]; s.End-s.Begin != want {
+			t.Errorf("step %d takes %d ns, want %d", s.Step, s.End-s.Begin, want)
+		}
 	}
 }
 

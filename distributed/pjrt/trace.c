@@ -32,6 +32,7 @@ static int32_t this_thread(void) { return (int32_t)syscall(SYS_gettid); }
 
 void gb_trace_add(int64_t began, int kind, const int64_t *numbers, int64_t count) {
   gb_operation o = {.begin = began, .end = gb_trace_now(), .kind = kind, .thread = this_thread()};
+  if (o.end < began) o.end = began;  // The clock was set back.
   if (count > GB_TRACE_NUMBERS) count = GB_TRACE_NUMBERS;
   memcpy(o.numbers, numbers, (size_t)count * sizeof *numbers);
   pthread_mutex_lock(&lock);

@@ -37,7 +37,9 @@ func ReadParams(d Dir) (all []Params, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, p)
+		if p.Training != "" { // Else it is another program's file.
+			all = append(all, p)
+		}
 	}
 	return all, nil
 }
@@ -51,12 +53,14 @@ func ReadParamsFile(path string) (p Params, err error) {
 	return p, nil
 }
 
-// Set changes a value, or adds it at the end.
-func (p *Params) Set(name, value string) {
+// Set changes a value, or adds it at the end. It reports whether the value is another than before.
+func (p *Params) Set(name, value string) (changed bool) {
 	i := slices.IndexFunc(p.Params, func(other Param) bool { return other.Name == name })
 	if i < 0 {
-		p.Params = append(p.Params, Param{Name: name})
-		i = len(p.Params) - 1
+		p.Params = append(p.Params, Param{name, value})
+		return true
 	}
+	changed = p.Params[i].Value != value
 	p.Params[i].Value = value
+	return changed
 }

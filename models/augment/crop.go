@@ -20,6 +20,9 @@ func RandomCrop(scope *model.Scope, x *graph.Node, padding int) *graph.Node {
 	if padding < 0 {
 		panic(fmt.Errorf("augment.RandomCrop: the padding can't be negative, got %d", padding))
 	}
+	if padding > maxPadding {
+		panic(fmt.Errorf("augment.RandomCrop: the padding must be at most %d, got %d: with more than the size of the images, most of them are black", maxPadding, padding))
+	}
 	if padding == 0 || !scope.IsTraining(x.Graph()) {
 		return x
 	}
@@ -27,6 +30,10 @@ func RandomCrop(scope *model.Scope, x *graph.Node, padding int) *graph.Node {
 	d := draw(scope, x, 2)
 	return crop{padding, d.below(0, places), d.below(1, places)}.of(x)
 }
+
+// maxPadding keeps the size of padded images so small that XLA, which ends the process if it
+// overflows, can compute it.
+const maxPadding = 1 << 16
 
 // crop moves each image down and to the right. The distances are those numbers less the padding.
 type crop struct {

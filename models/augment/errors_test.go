@@ -26,6 +26,7 @@ var mistakes = []struct {
 	{flipping(50), photos, "augment.RandomFlip: the probability must be from 0 to 1, got 50"},
 	{flipping(math.NaN()), photos, "got NaN"},
 	{func(s *model.Scope, x *graph.Node) *graph.Node { return augment.RandomCrop(s, x, -1) }, photos, "augment.RandomCrop: the padding can't be negative, got -1"},
+	{func(s *model.Scope, x *graph.Node) *graph.Node { return augment.RandomCrop(s, x, 1<<30) }, photos, "augment.RandomCrop: the padding must be at most 65536, got 1073741824"},
 	{coloring(0.1, 1.5, 0.1), photos, "augment.RandomColor: the contrast must be from 0 to 1, got 1.5"},
 	{coloring(-1, 0, 0), photos, "augment.RandomColor: the brightness must be from 0 to 1, got -1"},
 	{onBytes(coloring(0.1, 0.1, 0.1)), photos, "augment.RandomColor: x has the type Uint8; it must be floating-point: for bytes from 0 to 255, use graph.DivScalar(graph.ConvertDType(x, dtypes.Float32), 255)"},

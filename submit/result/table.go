@@ -30,12 +30,19 @@ func newTable(columns []string, rows []map[string]string) Table {
 	return t
 }
 
+// oneLine makes a cell fit in a line of text. The tabwriter would end the cell at these.
+var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ", "\v", " ", "\f", " ")
+
 // String returns the table as text, with aligned columns.
 func (t Table) String() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{t.Columns}, t.Rows...) {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = oneLine.Replace(cell)
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	_ = w.Flush() // A strings.Builder takes everything.
 	return text.String()

@@ -87,6 +87,14 @@ func TestCompareParams(t *testing.T) {
 	}
 }
 
+// TestForeignParams: another program's file among the hyper-parameters changes none of them.
+func TestForeignParams(t *testing.T) {
+	run := newRun(t, map[string]string{"manifest.json": `{"format":1}`, "hyperparameters/notes.json": `{"foo":1}`, "hyperparameters/a.json": `{"training":"a","params":[{"name":"width","value":"16"}]}`})
+	if got := run.Params(); len(got) != 1 || got["width"] != "16" {
+		t.Errorf("got %v", got)
+	}
+}
+
 // TestFind: run directories are found, and nothing else.
 func TestFind(t *testing.T) {
 	one := newRun(t, map[string]string{"manifest.json": `{"format":1}`, "../notes/x": "", "../mnist-0": ""})
@@ -106,5 +114,13 @@ func TestFind(t *testing.T) {
 func TestCompareNothing(t *testing.T) {
 	if got := result.Compare(); len(got.Rows) != 0 {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestLongCells: a cell with several lines stays in its row.
+func TestLongCells(t *testing.T) {
+	table := result.Table{Columns: []string{"run", "layers"}, Rows: [][]string{{"a", "dense\n\tdense"}, {"b", "x"}}}
+	if got, want := table.String(), "run  layers\na    dense  dense\nb    x\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
