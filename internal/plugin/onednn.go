@@ -41,14 +41,15 @@ var oneDNN = way{
 // retryOneDNN is how long EnsureOneDNN doesn't try again after it failed.
 const retryOneDNN = 24 * time.Hour
 
-// FindOneDNN returns the path of the oneDNN that gonbatch has installed; "" if there is none.
+// FindOneDNN returns the path of the oneDNN that gonbatch has installed; "" if there is none, or if
+// the file is damaged.
 func FindOneDNN(opts Options) string {
 	opts.Platform = CPU
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return ""
 	}
-	if path := oneDNNPath(opts); fetch.Have(path, 0) {
+	if path := oneDNNPath(opts); fetch.Have(path, 0) && sharedlib.Check(path, OneDNN) == nil {
 		return path
 	}
 	return ""

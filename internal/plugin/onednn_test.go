@@ -118,3 +118,28 @@ func TestEnsureOneDNNElsewhere(t *testing.T) {
 		t.Errorf("%q, %v, tried %d times", path, err, calls.Load())
 	}
 }
+
+// TestEnsureOneDNNDamaged: a library that a full disk has cut off is none, and is installed again.
+func TestEnsureOneDNNDamaged(t *testing.T) {
+	library := compile(t, oneDNNSource)
+	calls := replaceOneDNN(t, func(path string) error { return os.WriteFile(path, library, 0o644) })
+	opts := options(t)
+	path, err := EnsureOneDNN(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{0, len(library) / 2} {
+		if err := errors.Join(os.Remove(path), os.WriteFile(path, library[:size], 0o444)); err != nil {
+			t.Fatal(err)
+		}
+		if found := FindOneDNN(opts); found != "" {
+			t.Errorf("%d of %d bytes: found %s", size, len(library), found)
+		}
+		if again, err := EnsureOneDNN(t.Context(), opts); err != nil || again != path || FindOneDNN(opts) != path {
+			t.Errorf("%d of %d bytes: %q, %v", size, len(library), again, err)
+		}
+	}
+	if n := calls.Load(); n != 3 {
+		t.Errorf("installed %d times, want 3", n)
+	}
+}
