@@ -7,8 +7,8 @@
 // gb_compile is the plugin's own function.
 gb_pjrt_error *gb_compile(gb_pjrt_compile_args *args);
 
-// gb_compile_for is gb_compile on a machine that XLA takes for one with that many CPUs; 0 is as many
-// as there are.
+// gb_compile_for is gb_compile on a machine that XLA takes for one with that many CPUs; 0 is as
+// many as there are.
 gb_pjrt_error *gb_compile_for(gb_pjrt_compile_args *args, int cpus);
 
 // gb_can_count reports whether XLA can be made to find another number of CPUs: not if Go's own
