@@ -13,17 +13,18 @@ import (
 	"unsafe"
 )
 
-// withOptions replaces the options of a compilation with those that programs need. The
+// withOptions replaces the options of a compilation with those that the lowering needs. The
 // returned function restores the caller's options.
 func withOptions(args *C.gb_pjrt_compile_args) (restore func(), failure *C.gb_pjrt_error) {
-	options := bytesOf(args.compile_options, args.compile_options_size)
-	if l, _ := world(); l != nil {
-		var err error
-		if options, err = l.options(args.client, bytesOf(args.program.code, args.program.code_size), options); err != nil {
-			return nil, C.gb_error(C.CString("gonbatch: " + err.Error()))
-		}
+	l, _ := world()
+	if l == nil {
+		return func() {}, nil
 	}
-	options = withoutXNNPACK(options)
+	program := bytesOf(args.program.code, args.program.code_size)
+	options, err := l.options(args.client, program, bytesOf(args.compile_options, args.compile_options_size))
+	if err != nil {
+		return nil, C.gb_error(C.CString("gonbatch: " + err.Error()))
+	}
 	before, size := args.compile_options, args.compile_options_size
 	changed := (*C.char)(C.CBytes(options))
 	args.compile_options, args.compile_options_size = changed, C.size_t(len(options))

@@ -3,6 +3,7 @@ package pjrt
 import (
 	"regexp"
 	"slices"
+	"testing"
 	"unsafe"
 
 	"github.com/gomlx/compute"
@@ -134,3 +135,16 @@ func SetGenerator(on bool) {
 
 // HalfProducts changes a program for GPUs.
 var HalfProducts = halfProducts
+
+// Plainly returns the options without which libraries would pack weights.
+var Plainly = plainly
+
+// AddPacking adds an option for the time of a test.
+func AddPacking(t *testing.T, name string, off any) {
+	before := packing
+	packing = append(slices.Clone(packing), struct {
+		name string
+		off  any
+	}{name, off})
+	t.Cleanup(func() { packing = before })
+}

@@ -91,7 +91,7 @@ var errRefused = errors.New("refused by XLA")
 func compileNow(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
 	compilations.Add(1)
 	defer memory.Trim()
-	return C.gb_compile_for(args, C.int(countedCPUs(bytesOf(args.program.code, args.program.code_size))))
+	return compilePlainly(args, countedCPUs(bytesOf(args.program.code, args.program.code_size)))
 }
 
 // countedCPUs returns how many CPUs XLA should find while it compiles a program; 0 is those that

@@ -49,6 +49,7 @@ func keyOf(client unsafe.Pointer, program, options []byte) (key compilecache.Key
 		Add("surroundings", surroundings).
 		Add("client", bytesOf(&text[0], size)).
 		Add("options", options).
+		Add("plainly", plainly()).
 		Add("counted CPUs", fmt.Append(nil, countedCPUs(program))).
 		Add("program", canonical(program)).Key(), true
 }
