@@ -8,8 +8,8 @@ import (
 	"gonbatch/distributed/pjrt"
 )
 
-// TestRefusedOptions: with a plugin that doesn't know an option, or its value, programs are compiled
-// without it, and with the others.
+// TestRefusedOptions: with a plugin that doesn't know an option, or its value, programs are
+// compiled without it, and with the others.
 func TestRefusedOptions(t *testing.T) {
 	_, backend := open(t)
 	before := len(pjrt.Plainly())
