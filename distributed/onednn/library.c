@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct gb_dnn_library gb_dnn;
 
@@ -100,8 +102,10 @@ int gb_dnn_open(const char *path, char *version, size_t version_size, char *erro
 static int smaller(int n, int limit) { return limit > 0 && limit < n ? limit : n; }
 
 int gb_dnn_threads(void) {
+  // The C library's function may have another answer for XLA (pjrt/cpus.c).
   cpu_set_t cpus;
-  int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+  CPU_ZERO(&cpus);
+  int n = syscall(SYS_sched_getaffinity, 0, sizeof cpus, &cpus) > 0 ? CPU_COUNT(&cpus) : 1;
   if (gb_dnn.thread_limit != NULL) n = smaller(n, gb_dnn.thread_limit());
   return smaller(n, gb_dnn.most_threads);
 }
