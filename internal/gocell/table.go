@@ -16,7 +16,7 @@ var Magics = []Magic{
 	{Name: Exec, Usage: "%exec FUNCTION [ARGUMENTS]", Runner: GoNB, InJob: Applies,
 		Help: "Make a main that calls FUNCTION."},
 	{Name: Test, Usage: "%test [ARGUMENTS]", Runner: GoNB, InJob: Applies,
-		Help: "Run the tests and benchmarks of the cell; in a job once, on the first node."},
+		Help: "Run the tests and benchmarks of the cell; in a job, once, on the first node."},
 	{Name: Wasm, Usage: "%wasm", Runner: GoNB, InJob: Refused,
 		Why:  "runs the cell in a browser, and a job has none; tag the cell notebook-only",
 		Help: "Compile the cell to WebAssembly and run it in the browser."},
@@ -35,7 +35,7 @@ var Magics = []Magic{
 
 	// State.
 	{Name: Reset, Usage: "%reset [go.mod]", Runner: GoNB, InJob: Applies, Words: []string{"go.mod"},
-		Help: "Forget all declarations and the changes to go.mod, or only those."},
+		Help: "Forget all declarations and the changes to go.mod; with go.mod, only those changes."},
 	{Name: RemoveShort, Usage: "%rm NAMES", Runner: GoNB, ASCII: true, InJob: Applies, Help: "Forget declarations."},
 	{Name: Remove, Usage: "%remove NAMES", Runner: GoNB, ASCII: true, InJob: Applies, Help: "The same as %rm."},
 	{Name: "%ls", Usage: "%ls", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "List what the cells have declared."},
@@ -61,7 +61,7 @@ var Magics = []Magic{
 	{Name: Shell, Usage: "!COMMAND", Runner: Kernel, InJob: Once,
 		Help: "Run a shell command. If it fails, so does the cell."},
 	{Name: ShellInModule, Usage: "!*COMMAND", Runner: Kernel, InJob: Applies,
-		Help: "Run a shell command in the folder of the cells' module. In a job only go get, go mod and go work count."},
+		Help: "Run a shell command in the folder of the cells' module. In a job, only go get, go mod and go work have an effect."},
 	{Name: AllowFail, Usage: "%allow_fail", Runner: Kernel, InJob: Applies,
 		Help: "Let the shell commands of this cell fail without failing the cell."},
 	{Name: Bash, Usage: "%%bash", Runner: Kernel, WholeCell: true, InJob: Once, Help: "Run the cell with bash."},
@@ -89,9 +89,9 @@ var Magics = []Magic{
 		Words: []string{"--saved"}, SubmitFlags: true,
 		Help: "Submit this notebook as a job: every cell that ran in this session without an error, in order, as it was when it " +
 			"last ran, with its tags from the last saved notebook. The flags are those of the submit command (%submit --help). " +
-			"A card below the cell shows the job's progress. It warns of declarations that an edit removed and that only the session still has. --saved submits the notebook as it was last saved instead."},
+			"A card below the cell shows the job's progress. It warns about declarations that an edit removed and that only the session still has. --saved submits the notebook as it was last saved instead."},
 	{Name: SubmitCell, Usage: "%%submit [FLAGS]", Runner: Submit, WholeCell: true, InJob: LeftOut, SubmitFlags: true,
-		Why:  "submits its cell as a job by itself, which is not part of this one",
+		Why:  "submits its cell as a separate job",
 		Help: "Submit the rest of this cell as a job: the job's only program, with the declarations of this session."},
 	{Name: "%jobs", Usage: "%jobs", Runner: Submit, InJob: Ignored, Why: interactive,
 		Help: "List all runs, newest last."},
@@ -109,7 +109,7 @@ var Magics = []Magic{
 			"The default is the run of the last %submit."},
 
 	// The kernel itself.
-	{Name: Help, Usage: "%help", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "Show the help on all magics."},
+	{Name: Help, Usage: "%help", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "Show help for all magics."},
 	{Name: "%version", Usage: "%version", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "Print the version of GoNB."},
 	{Name: "%widgets", Usage: "%widgets", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "Connect GoNB's widgets to the browser."},
 	{Name: "%widgets_hb", Usage: "%widgets_hb", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "Test that connection."},

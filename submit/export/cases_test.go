@@ -213,7 +213,7 @@ func TestResultValues(t *testing.T) {
 // TestLeftOut: a job warns about what it leaves out, in the words of gocell's table.
 func TestLeftOut(t *testing.T) {
 	tests := []struct{ name, cell, warning string }{
-		{"a cell that is a job", "%%submit --nodes 2\npanic(1)", "line 1: %%submit submits its cell as a job by itself, which is not part of this one"},
+		{"a cell that is a job", "%%submit --nodes 2\npanic(1)", "line 1: %%submit submits its cell as a separate job"},
 		{"capture of nothing", "%capture a.txt\n!ls", "line 1: the cell has no program whose output could be captured: no file is written"},
 		{"a command in the kernel's folder", "!*ls", "line 1: the shell command is not run on the cluster, which doesn't have the kernel's temporary folder (write ! instead of !* if the command doesn't need that folder): !*ls"},
 		{"for a person", "%who\n%timeit f()\n% \tjobs\n//gonb:%help", ""},
