@@ -19,7 +19,7 @@ type cost struct {
 }
 
 // mostOperations is how many operations are recorded.
-const mostOperations = 1 << 20
+const mostOperations = 1 << 16
 
 // costsOf adds up the operations by their names, the most expensive first.
 func costsOf(operations []pjrt.Operation) []cost {
