@@ -39,6 +39,7 @@ type options struct {
 	model                string
 	batch, steps, warmUp int
 	products             bool
+	profile              bool
 }
 
 func main() {
@@ -48,6 +49,7 @@ func main() {
 	flag.IntVar(&o.steps, "steps", 100, "steps to time")
 	flag.IntVar(&o.warmUp, "warm-up", 5, "steps before, with the compilation")
 	flag.BoolVar(&o.products, "products", false, "time only the products of matrices of a step, each by itself")
+	flag.BoolVar(&o.profile, "profile", false, "write to stderr what the custom calls take in a step")
 	flag.Parse()
 	if err := run(o); err != nil {
 		log.Fatal(err)
@@ -82,7 +84,14 @@ func run(o options) (err error) {
 		}
 		if c.tick(); len(c.ends) == o.warmUp {
 			memory.Peak() // What comes next is a peak of steps, without that of compiling.
+			if o.profile {
+				pjrt.StartTrace(mostOperations)
+			}
 		}
+	}
+	if o.profile && world.IsMain() {
+		operations, _ := pjrt.StopTrace()
+		writeProfile(os.Stderr, operations, o.steps, c.ends[len(c.ends)-1].Sub(c.ends[o.warmUp-1])/time.Duration(o.steps))
 	}
 	if !world.IsMain() {
 		return nil

@@ -1,5 +1,8 @@
 // Products of matrices.
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "library.h"
 
@@ -20,6 +23,58 @@ typedef struct {
   int parts;
 } kernel;
 
+// sgemm adds up the terms of the result from `from` to `to`: all of them, or some of those after the
+// first ones.
+static int sgemm(const kernel *k, int64_t m, int64_t n, int64_t from, int64_t to, const float *a, const float *b, int64_t ldb, float *out) {
+  const form *f = k->form;
+  a += from * (f->transposed_a ? f->m : 1);
+  return gb_dnn.sgemm(f->transposed_a ? 'T' : 'N', f->transposed_b ? 'T' : 'N', m, n, to - from, 1, a, f->transposed_a ? f->m : f->k, b, ldb,
+                      from == 0 ? 0 : 1, out, f->n);
+}
+
+// A block of b is copied before it is used, if b's rows are a multiple of LAP bytes apart: a column
+// then lies in few sets of the cache, and oneDNN, which reads a few columns at a time, reads most of
+// b from memory again and again. In the copy, the rows are SPARE elements further apart. With
+// MOST_ROWS rows of a or more, oneDNN copies b itself.
+enum { LAP = 2048, BLOCK = 512, SPARE = 16, MOST_ROWS = 1024 };
+
+static int collides(const form *f, int64_t rows) {
+  return !f->transposed_b && f->n * (int64_t)sizeof(float) % LAP == 0 && rows < MOST_ROWS;
+}
+
+// blocks has memory for one block for each thread that computes.
+static struct {
+  float *memory;
+  atomic_flag taken;
+} blocks[2 * GB_DNN_MOST_PARTS];
+
+// take_block returns a block that no other thread has, or -1 if there is no memory.
+static int take_block(void) {
+  int at = 0;
+  while (at < 2 * GB_DNN_MOST_PARTS && atomic_flag_test_and_set(&blocks[at].taken)) at++;
+  if (at == 2 * GB_DNN_MOST_PARTS) return -1;
+  if (blocks[at].memory == NULL) blocks[at].memory = aligned_alloc(64, BLOCK * (BLOCK + SPARE) * sizeof(float));
+  if (blocks[at].memory != NULL) return at;
+  atomic_flag_clear(&blocks[at].taken);
+  return -1;
+}
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int multiply_by_blocks(const kernel *k, int block, int64_t m, int64_t n, const float *a, const float *b, float *out) {
+  const form *f = k->form;
+  float *copy = blocks[block].memory;
+  for (int64_t left = 0; left < n; left += BLOCK) {
+    int64_t width = smaller(BLOCK, n - left), apart = width + SPARE;
+    for (int64_t from = 0; from < f->k; from += BLOCK) {
+      int64_t to = smaller(from + BLOCK, f->k);
+      for (int64_t i = from; i < to; i++) memcpy(copy + (i - from) * apart, b + i * f->n + left, (size_t)width * sizeof *b);
+      if (sgemm(k, m, width, from, to, a, copy, apart, out + left)) return 1;
+    }
+  }
+  return 0;
+}
+
 // multiply computes the rows of one pair's product, from `top` to `bottom`, and the columns from
 // `left` to `right`.
 static int multiply(const kernel *k, int64_t pair, int64_t top, int64_t bottom, int64_t left, int64_t right) {
@@ -27,8 +82,12 @@ static int multiply(const kernel *k, int64_t pair, int64_t top, int64_t bottom, 
   const float *a = k->a + pair * f->m * f->k + top * (f->transposed_a ? 1 : f->k);
   const float *b = k->b + pair * f->k * f->n + left * (f->transposed_b ? f->k : 1);
   float *out = k->out + pair * f->m * f->n + top * f->n + left;
-  return gb_dnn.sgemm(f->transposed_a ? 'T' : 'N', f->transposed_b ? 'T' : 'N', bottom - top, right - left, f->k, 1, a,
-                      f->transposed_a ? f->m : f->k, b, f->transposed_b ? f->k : f->n, 0, out, f->n);
+  int64_t m = bottom - top, n = right - left;
+  int block = collides(f, m) ? take_block() : -1;
+  if (block < 0) return sgemm(k, m, n, 0, f->k, a, b, f->transposed_b ? f->k : f->n, out);
+  int failed = multiply_by_blocks(k, block, m, n, a, b, out);
+  atomic_flag_clear(&blocks[block].taken);
+  return failed;
 }
 
 // sides cuts the longer side of each pair's result.

@@ -232,7 +232,7 @@ func TestConvolutionKernels(t *testing.T) {
 }
 
 // productCase is a product of two matrices with random sizes, each transposed or not, or of pairs
-// of matrices.
+// of matrices that one or two dimensions count. Some have rows so far apart that a kernel copies b.
 type productCase struct {
 	a, b       []int
 	contracted [2]int
@@ -242,6 +242,9 @@ type productCase struct {
 func randomProduct(r *rand.Rand) productCase {
 	size := func() int { return 1 + r.IntN(70) }
 	m, n, k := size(), size(), size()
+	if r.IntN(3) == 0 {
+		n, k = 512*(1+r.IntN(3)), 1+r.IntN(1200)
+	}
 	c := productCase{a: []int{m, k}, b: []int{k, n}, contracted: [2]int{1, 0}}
 	for i, sizes := range [][]int{c.a, c.b} {
 		if r.IntN(2) == 0 {
@@ -249,9 +252,9 @@ func randomProduct(r *rand.Rand) productCase {
 			c.contracted[i] = 1 - c.contracted[i]
 		}
 	}
-	if r.IntN(2) == 0 {
+	for range r.IntN(3) {
 		pairs := []int{1 + r.IntN(4)}
-		c.a, c.b, c.pairs = append(pairs[:1:1], c.a...), append(pairs[:1:1], c.b...), []int{0}
+		c.a, c.b, c.pairs = append(pairs[:1:1], c.a...), append(pairs[:1:1], c.b...), append(c.pairs, len(c.pairs))
 		c.contracted = [2]int{c.contracted[0] + 1, c.contracted[1] + 1}
 	}
 	return c

@@ -130,15 +130,20 @@ func parseProduct(o operation) (p product, ok bool) {
 	return p, p.m*p.n*p.k >= minProduct
 }
 
-// pairsOf returns how many pairs of matrices a and b have, and the number of the dimensions that
-// count them: 0, or 1 if it is the first of both. It returns no pairs for other forms.
+// pairsOf returns how many pairs of matrices a and b have, and how many dimensions count them: the
+// first ones of both. It returns no pairs for other forms.
 func pairsOf(o operation, a, b []int) (dimensions, pairs int) {
 	of, and := o.numbersAttribute("lhs_batching_dimensions"), o.numbersAttribute("rhs_batching_dimensions")
-	switch {
-	case len(a) == 2 && len(b) == 2 && len(of) == 0 && len(and) == 0:
-		return 0, 1
-	case len(a) == 3 && len(b) == 3 && slices.Equal(of, []int{0}) && slices.Equal(and, []int{0}):
-		return 1, a[0]
+	n := len(of)
+	if len(a) != n+2 || len(b) != n+2 || !slices.Equal(of, and) {
+		return 0, 0
 	}
-	return 0, 0
+	pairs = 1
+	for i, dimension := range of {
+		if dimension != i {
+			return 0, 0
+		}
+		pairs *= a[i]
+	}
+	return n, pairs
 }
