@@ -24,13 +24,18 @@ const stoppedBytes = 32 << 20
 // docs/adr/0026.
 const travellingBytes = 1 << 20
 
-// averageBytes returns how large a bucket of these nodes may be.
-func averageBytes(nodes []*graph.Node) int {
-	travels := func(x *graph.Node) bool { return !x.DType().IsHalfPrecision() }
-	if pjrt.Splits() && slices.ContainsFunc(nodes, travels) {
+// averageBytes returns how large a bucket of a type may be for an average. Half precision doesn't
+// travel.
+func averageBytes(dtype dtypes.DType) int {
+	if pjrt.Splits() && !dtype.IsHalfPrecision() {
 		return min(travellingBytes, bucketBytes())
 	}
 	return bucketBytes()
+}
+
+// sameBytes is a limit for all types.
+func sameBytes(limit int) func(dtypes.DType) int {
+	return func(dtypes.DType) int { return limit }
 }
 
 // bucketBytes returns how large a bucket may be.
@@ -47,12 +52,12 @@ type bucket struct {
 	bytes   int
 }
 
-// buckets divides nodes into buckets of at most `limit` bytes; a larger node has its own. Each
-// bucket has nodes that the program computes one after another, and the buckets are in the order in
-// which they become complete: the gradients of the last layers are reduced while those of the first
-// are computed. All ranks build the same graph, so they have the same buckets. Nodes without
-// elements are in none.
-func buckets(nodes []*graph.Node, limit int) [][]int {
+// buckets divides nodes into buckets of at most as many bytes as the limit for their type; a larger
+// node has its own. Each bucket has nodes that the program computes one after another, and the
+// buckets are in the order in which they become complete: the gradients of the last layers are
+// reduced while those of the first are computed. All ranks build the same graph, so they have the
+// same buckets. Nodes without elements are in none.
+func buckets(nodes []*graph.Node, limit func(dtypes.DType) int) [][]int {
 	var all []*bucket
 	open := map[dtypes.DType]*bucket{}
 	for _, i := range inOrder(nodes) {
@@ -61,7 +66,7 @@ func buckets(nodes []*graph.Node, limit int) [][]int {
 		}
 		size, dtype := int(nodes[i].Shape().ByteSize()), nodes[i].DType()
 		b := open[dtype]
-		if b == nil || size > limit-b.bytes {
+		if b == nil || size > limit(dtype)-b.bytes {
 			b = &bucket{}
 			open[dtype] = b
 			all = append(all, b)

@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -10,10 +11,11 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"gonbatch/distributed"
+	"gonbatch/distributed/pjrt"
 )
 
 // TestBuckets: random nodes in random order are each in one bucket, unless they are empty, of one
-// element type and within the limit; what the graph computes first is reduced first; and no bucket
+// element type and within its limit; what the graph computes first is reduced first; and no bucket
 // could take the next one's first node.
 func TestBuckets(t *testing.T) {
 	backend := initWorld(t).Backend()
@@ -26,13 +28,14 @@ func TestBuckets(t *testing.T) {
 			nodes[i] = graph.Zeros(g, shapes.Make(dtype, random.IntN(100)))
 		}
 		random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-		limit := random.IntN(1000)
+		limits := map[dtypes.DType]int{dtypes.Float32: random.IntN(1000), dtypes.Float64: random.IntN(1000), dtypes.BFloat16: random.IntN(1000)}
+		limit := func(dtype dtypes.DType) int { return limits[dtype] }
 		checkBuckets(t, seed, nodes, limit, distributed.Buckets(nodes, limit))
 		g.Finalize()
 	}
 }
 
-func checkBuckets(t *testing.T, seed uint64, nodes []*graph.Node, limit int, got [][]int) {
+func checkBuckets(t *testing.T, seed uint64, nodes []*graph.Node, limit func(dtypes.DType) int, got [][]int) {
 	t.Helper()
 	var all []int
 	before := map[dtypes.DType]int{} // The size of the last bucket of the type.
@@ -45,10 +48,10 @@ func checkBuckets(t *testing.T, seed uint64, nodes []*graph.Node, limit int, got
 			}
 			size += int(nodes[i].Shape().ByteSize())
 		}
-		if size > limit && len(b) > 1 {
-			t.Errorf("seed %d: a bucket of %d nodes has %d bytes, more than %d", seed, len(b), size, limit)
+		if size > limit(dtype) && len(b) > 1 {
+			t.Errorf("seed %d: a bucket of %d nodes has %d bytes, more than %d", seed, len(b), size, limit(dtype))
 		}
-		if full, ok := before[dtype]; ok && full+int(nodes[b[0]].Shape().ByteSize()) <= limit {
+		if full, ok := before[dtype]; ok && full+int(nodes[b[0]].Shape().ByteSize()) <= limit(dtype) {
 			t.Errorf("seed %d: a bucket of %d bytes has room for the next node", seed, full)
 		}
 		before[dtype] = size
@@ -71,5 +74,35 @@ func checkBuckets(t *testing.T, seed uint64, nodes []*graph.Node, limit int, got
 	}
 	if !slices.Equal(all, want) {
 		t.Fatalf("seed %d: %d nodes are in the buckets as %v, want %v", seed, len(nodes), all, want)
+	}
+}
+
+// TestBucketsOfMixedTypes: compressed gradients, which don't travel while others are computed, stay
+// in large buckets beside the averages of batch normalization, which do.
+func TestBucketsOfMixedTypes(t *testing.T) {
+	backend := initWorld(t).Backend()
+	tests := []struct {
+		split bool
+		want  map[dtypes.DType]int
+	}{
+		{false, map[dtypes.DType]int{dtypes.BFloat16: 1, dtypes.Float32: 1}},
+		{true, map[dtypes.DType]int{dtypes.BFloat16: 1, dtypes.Float32: 3}},
+	}
+	for _, test := range tests {
+		pjrt.Split(test.split)
+		t.Cleanup(func() { pjrt.Split(false) })
+		g := graph.NewGraph(backend, "mixed")
+		var nodes []*graph.Node
+		for range 6 {
+			nodes = append(nodes, graph.Zeros(g, shapes.Make(dtypes.BFloat16, 1<<18)), graph.Zeros(g, shapes.Make(dtypes.Float32, 1<<17)))
+		}
+		got := map[dtypes.DType]int{}
+		for _, b := range distributed.Buckets(nodes, distributed.AverageBytes) {
+			got[nodes[b[0]].DType()]++
+		}
+		if !maps.Equal(got, test.want) {
+			t.Errorf("travelling %v: %v buckets of each type, want %v", test.split, got, test.want)
+		}
+		g.Finalize()
 	}
 }

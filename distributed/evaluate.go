@@ -14,6 +14,7 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/data/load"
+	"gonbatch/internal/solo"
 )
 
 // Metric is the value of an evaluation metric over a whole dataset.
@@ -207,13 +208,21 @@ func (w *World) Batches(ds data.Dataset, begin, end int, o EvaluateOptions) iter
 func batches[B batch](w *World, p part, place placement[B]) iter.Seq2[B, error] {
 	options := loadOptions[B](w, p.loading)
 	options.Bytes = evalBytes
-	return load.Range(p.begin, p.end, p.batchSize, options, func(indices []int) (placed B, err error) {
+	loaded := load.Range(p.begin, p.end, p.batchSize, options, func(indices []int) (placed B, err error) {
 		inputs, labels, err := load.Batch(p.data, indices)
 		if err == nil {
 			placed, err = place(train.Batch{Inputs: inputs, Labels: labels, Spec: p.spec})
 		}
 		return placed, err
 	})
+	return func(yield func(B, error) bool) {
+		for batch, err := range loaded {
+			solo.Advance() // The parts of some ranks may take longer than those of others.
+			if !yield(batch, err) {
+				return
+			}
+		}
+	}
 }
 
 // part is a range of a dataset, in order, in batches of at most batchSize.

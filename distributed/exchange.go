@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"slices"
+
+	"gonbatch/internal/solo"
 )
 
 // Broadcast returns rank 0's data on every rank, and ignores the data of the other ranks. It is
@@ -65,13 +69,35 @@ func (w *World) Together(err error) error {
 	return err
 }
 
-// OnMain runs f on rank 0. All ranks wait for it and return an error if it fails. It is collective.
+// OnMain runs f on rank 0. All ranks wait for it, as long as it takes, and return an error if it
+// fails. It is collective, but f must not call anything collective.
+//
+// Nobody can tell whether f is slow or hangs, so a rank 0 that hangs there makes the job wait until
+// its time limit. If its process dies or is stopped, the job ends within seconds as always.
 func (w *World) OnMain(f func() error) error {
 	var err error
 	if w.IsMain() {
-		err = f()
+		err = w.Alone("OnMain"+calledAt(), f)
 	}
 	return w.Together(err)
+}
+
+// Alone runs f, during which this rank may take as long as it needs: other ranks that wait for it
+// in a collective don't take it for stuck. Use it for long work on some ranks only; what says in
+// reports what they do, such as "unpacks the images". It is not collective, and f must not call
+// anything collective. What OnMain says of a hang holds here too.
+func (w *World) Alone(what string, f func() error) error {
+	defer solo.Begin(what)()
+	return f()
+}
+
+// calledAt returns where the caller of the calling function is, such as " at train.go:12".
+func calledAt() string {
+	_, file, line, ok := runtime.Caller(2)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(" at %s:%d", filepath.Base(file), line)
 }
 
 // gather gives every rank the values of all ranks, encoded as JSON.

@@ -6,6 +6,9 @@ func SetBucketBytes(n int) { bucketBytes = func() int { return n } }
 // Buckets divides nodes as average does.
 var Buckets = buckets
 
+// AverageBytes returns how large a bucket of a type may be for an average.
+var AverageBytes = averageBytes
+
 // RandomState returns a rank's own random state.
 var RandomState = randomState
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -60,6 +61,9 @@ var scenarios = map[string]scenario{
 	"ends without Close":  {func(*distributed.World) { os.Exit(0) }, func(w *distributed.World) { time.Sleep(7 * time.Second); os.Exit(0) }},
 	"closes early":        {func(w *distributed.World) { _ = w.Close(); os.Exit(0) }, func(w *distributed.World) { time.Sleep(2 * time.Second) }},
 	"all are slow":        {slowly, slowly},
+	"works on main":       {onMain, onMain},
+	"works alone":         {alone, func(w *distributed.World) { fmt.Println("reduce:", w.AllReduceSum(make([]float64, 5))) }},
+	"ends slowly":         {func(w *distributed.World) { w.OnClose(sleepLong) }, func(*distributed.World) {}},
 	"told to stop":        {func(*distributed.World) { signalSelf(syscall.SIGTERM) }, reduceForEver},
 	"all are told to end": {func(*distributed.World) { signalSelf(syscall.SIGTERM) }, func(*distributed.World) { signalSelf(syscall.SIGTERM) }},
 }
@@ -172,11 +176,31 @@ func whileTravelling(s syscall.Signal) func(*distributed.World) {
 }
 
 func slowly(w *distributed.World) {
+	_ = sleepLong()
+	fmt.Println("reduce:", w.AllReduceSum(make([]float64, 5)))
+}
+
+// sleepLong sleeps for longer than the time limit for stuck ranks.
+func sleepLong() error {
 	limit, err := time.ParseDuration(os.Getenv("GONBATCH_STUCK_TIMEOUT"))
-	if err != nil {
+	time.Sleep(2 * limit)
+	return err
+}
+
+// onMain makes rank 0 work while the others wait.
+func onMain(w *distributed.World) {
+	for range 2 {
+		if err := w.OnMain(sleepLong); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// alone works while the others wait in a collective, and then enters it.
+func alone(w *distributed.World) {
+	if err := w.Alone("sleeps", sleepLong); err != nil {
 		log.Fatal(err)
 	}
-	time.Sleep(2 * limit)
 	fmt.Println("reduce:", w.AllReduceSum(make([]float64, 5)))
 }
 
@@ -305,7 +329,7 @@ func limitFor(name string) time.Duration {
 			return stuckLimit
 		}
 	}
-	if name == "all are slow" {
+	if slices.Contains([]string{"all are slow", "works on main", "works alone", "ends slowly"}, name) {
 		return stuckLimit
 	}
 	return time.Minute
@@ -421,6 +445,9 @@ func TestNoFailure(t *testing.T) {
 		{"closes early", 0, 0},
 		{"closes early", 2, 0},
 		{"all are slow", 1, 0},
+		{"works on main", 0, 0},
+		{"works alone", 2, 0},
+		{"ends slowly", 0, 0},
 		{"all are told to end", 0, 128 + int(syscall.SIGTERM)},
 	}
 	for _, test := range tests {

@@ -9,7 +9,8 @@ import (
 
 // Callback holds functions that the loop calls. Each may be nil. All ranks call them, at the same
 // points, so they may use the world's collectives. Guard actions of a single rank, such as writing
-// a file, with World.IsMain. An error ends the training. Failed is different in all of this.
+// a file, with World.IsMain; if they may take minutes, use World.OnMain or World.Alone. An error
+// ends the training. Failed is different in all of this.
 //
 // This is their order. What is in brackets is called only where it is due:
 //

@@ -81,7 +81,7 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err := t.rewindLoggers(); err != nil {
 		return err
 	}
-	stop := newStopper(ctx, t.world, t.at.Step)
+	stop := newStopper(ctx, t.world, t.at.Step, time.Now)
 	defer stop.close()
 	t.listener.begin(stop)
 	defer t.listener.end()
@@ -292,7 +292,7 @@ func (r *run) afterUpdate() error {
 	if r.world.IsMain() && r.config.MaxTime > 0 && r.elapsed() >= r.config.MaxTime {
 		r.stop.tell(timeIsUp)
 	}
-	cause, save, err := r.stop.agreed(r.at.Step, r.saveIsDue())
+	cause, save, err := r.stop.agreed(r.at.Step, r.saveIsDue(), r.untilDue())
 	if err != nil {
 		return err
 	}
@@ -316,6 +316,23 @@ func (r *run) reportIsDue() bool {
 // saveIsDue reports, on rank 0, whether it is time for a checkpoint.
 func (r *run) saveIsDue() bool {
 	return r.world.IsMain() && r.config.Checkpoint.Every > 0 && time.Since(r.lastSave) >= r.config.Checkpoint.Every
+}
+
+// untilDue returns the time until max_time is over or a checkpoint is due, whichever is first. A
+// checkpoint that is due now is followed by another.
+func (r *run) untilDue() time.Duration {
+	due := time.Duration(math.MaxInt64)
+	if limit := r.config.MaxTime; limit > 0 {
+		due = limit - r.elapsed()
+	}
+	if every := r.config.Checkpoint.Every; every > 0 {
+		left := every - time.Since(r.lastSave)
+		if left <= 0 {
+			left = every
+		}
+		due = min(due, left)
+	}
+	return due
 }
 
 // kindOf returns the kind of program that a batch of an epoch, counted from 0, needs.

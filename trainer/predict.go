@@ -35,7 +35,8 @@ func (t *Trainer) PredictLabeled(ctx context.Context, ds data.Dataset, f func(in
 }
 
 // PredictOnMain is like Predict, but rank 0 processes the whole dataset and other ranks do nothing.
-// Use it to draw samples.
+// If they need rank 0 next, they wait as long as it takes, as for World.OnMain. Use it to draw
+// samples.
 func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
@@ -43,7 +44,7 @@ func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 	if !t.world.IsMain() {
 		return nil
 	}
-	return t.predict(ctx, ds, 0, ds.Len(), withoutLabels(f))
+	return t.world.Alone("PredictOnMain", func() error { return t.predict(ctx, ds, 0, ds.Len(), withoutLabels(f)) })
 }
 
 // useBatch receives the indices of a batch's examples, the predictions and the labels.

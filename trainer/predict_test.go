@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -12,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/loss"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/solo"
 	"gonbatch/trainer"
 )
 
@@ -54,6 +56,29 @@ func testPredictWhileTraining(t *testing.T) {
 	}
 	if want := map[bool]int{true: 2, false: 1}[tr.World().IsMain()]; builds != want {
 		t.Errorf("the model was built %d times, want %d: once to train, once to predict", builds, want)
+	}
+}
+
+// TestMainWorksAlone: while rank 0 predicts, or waits for a checkpoint to be written, the other
+// ranks learn that it works alone.
+func TestMainWorksAlone(t *testing.T) {
+	tr, _ := newTrainer(t, trainer.Config{MaxEpochs: 1, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: t.TempDir()}}, blobTask(plainNet))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+		t.Fatal(err)
+	}
+	err := tr.PredictOnMain(t.Context(), ranktest.Blobs(3), func([]int, []*tensors.Tensor) error {
+		if work, _ := solo.Now(); work.What != "PredictOnMain" {
+			t.Errorf("while it predicts, its work is %q", work.What)
+		}
+		return nil
+	})
+	if work, _ := solo.Now(); err != nil || work.What != "" {
+		t.Errorf("afterwards, its work is %q; %v", work.What, err)
+	}
+	start := time.Now()
+	err = tr.WaitForCheckpoints()
+	if _, moved := solo.Now(); err != nil || moved.Before(start) {
+		t.Errorf("waiting for checkpoints isn't work of its own; %v", err)
 	}
 }
 

@@ -146,7 +146,7 @@ func (r *run) writeProfile() error {
 	}
 	steps := fmt.Sprintf("%d-%d", r.profiler.began+1, r.at.Step)
 	path := filepath.Join(r.config.Profile.Dir, fmt.Sprintf("%s-steps-%s.json", fileName(r.config.Name), steps))
-	if err := writeTrace(path, ranks); err != nil {
+	if err := r.world.Alone("writes a trace", func() error { return writeTrace(path, ranks) }); err != nil {
 		fmt.Fprintf(os.Stderr, "trainer: %s: the trace of steps %s is not written: %v\n", r.config.Name, steps, err)
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 // saver writes and reads checkpoints. Rank 0 has the folder; the others only know that there is
 // one. A nil saver does nothing.
 type saver struct {
+	world  *distributed.World
 	path   string
 	dir    *checkpoint.Dir    // Nil on other ranks.
 	writer *checkpoint.Writer // As above.
@@ -30,7 +31,7 @@ func newSaver(w *distributed.World, c Config) (*saver, error) {
 	if path == "" || c.Checkpoint.Off {
 		return nil, nil
 	}
-	s := &saver{path: path}
+	s := &saver{world: w, path: path}
 	report := func(message string) { w.Printf("checkpoint: %s\n", message) }
 	err := w.OnMain(func() (err error) {
 		s.dir, err = checkpoint.Open(path, checkpoint.Options{Keep: c.Checkpoint.Keep, Metric: c.Checkpoint.Monitor, Mode: checkpoint.Mode(c.Checkpoint.Mode), Check: checkWeights, Report: report})
@@ -68,14 +69,14 @@ func (s *saver) wait() error {
 	if s == nil || s.writer == nil {
 		return nil
 	}
-	return s.writer.Wait()
+	return s.world.Alone("writes a checkpoint", s.writer.Wait)
 }
 
 // release finishes the writes under way and frees the memory of the last snapshot: a sweep may
 // train many times before it closes the world.
 func (s *saver) release() {
 	if s != nil && s.writer != nil {
-		s.writer.Release()
+		_ = s.world.Alone("writes a checkpoint", func() error { s.writer.Release(); return nil })
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // stopper learns that this process was told to stop, and makes all ranks stop after the same
 // update.
 type stopper struct {
-	world    *distributed.World
+	world    voters
+	now      func() time.Time
 	cause    atomic.Int32    // The most important reason on this rank.
 	caller   context.Context // Of Fit.
 	ctx      context.Context // Ends when the user or the scheduler tells this rank to stop.
@@ -20,6 +21,15 @@ type stopper struct {
 	lastStep int64
 	lastTime time.Time
 }
+
+// voters are the ranks that stop together.
+type voters interface {
+	Size() int
+	IsMain() bool
+	AllReduceSum(values []float64) error
+}
+
+var _ voters = (*distributed.World)(nil)
 
 // Reasons to stop, in order of importance: the largest on any rank wins.
 const (
@@ -30,12 +40,15 @@ const (
 	causes
 )
 
-// agreementInterval is the approximate time between two votes of the ranks: an all-reduce of a few
-// numbers is cheap, but not free, and a step may take less than a millisecond.
-const agreementInterval = 20 * time.Millisecond
+// votePause is the approximate time between two votes of the ranks. Each is an all-reduce of a few
+// numbers, which takes a good part of an update if the ranks are many.
+const votePause = time.Second
 
-func newStopper(ctx context.Context, w *distributed.World, step int64) *stopper {
-	s := &stopper{world: w, lastStep: step, lastTime: time.Now(), caller: ctx}
+// mostUpdates limits the updates between two votes, in case they suddenly take longer.
+const mostUpdates = 50
+
+func newStopper(ctx context.Context, w voters, step int64, now func() time.Time) *stopper {
+	s := &stopper{world: w, now: now, lastStep: step, lastTime: now(), caller: ctx}
 	s.ctx, s.end = context.WithCancel(ctx)
 	return s
 }
@@ -61,15 +74,16 @@ func (s *stopper) tell(cause int32) {
 func (s *stopper) close() { s.end() }
 
 // agreed returns, after an update, why all ranks must stop now, and whether rank 0 wants a
-// checkpoint. It is collective, but communicates only after updates that all ranks know.
-func (s *stopper) agreed(step int64, saveIsDue bool) (cause int32, save bool, err error) {
+// checkpoint. It is collective, but communicates only after updates that all ranks know. On rank 0,
+// due is the time until it wants to vote for the end or a checkpoint.
+func (s *stopper) agreed(step int64, saveIsDue bool, due time.Duration) (cause int32, save bool, err error) {
 	if s.world.Size() == 1 {
 		return s.reason(), saveIsDue, nil
 	}
 	if step < s.next {
 		return goOn, false, nil
 	}
-	interval := s.interval(step)
+	interval := s.interval(step, due)
 	cause, save, interval, err = s.vote(saveIsDue, interval)
 	s.next = step + interval
 	return cause, save, err
@@ -94,13 +108,16 @@ func (s *stopper) vote(saveIsDue bool, interval int64) (cause int32, save bool, 
 	return cause, votes[causes] > 0, int64(votes[causes+1]), nil
 }
 
-// interval returns the number of updates in agreementInterval.
-func (s *stopper) interval(step int64) int64 {
-	now := time.Now()
+// interval returns the number of updates until the next vote, by the time that the latest ones
+// took. It goes only halfway to what is due, so that the vote isn't late if the next ones take
+// longer, and at most twice as far as what it has measured.
+func (s *stopper) interval(step int64, due time.Duration) int64 {
+	now := s.now()
 	steps, elapsed := step-s.lastStep, now.Sub(s.lastTime)
 	s.lastStep, s.lastTime = step, now
 	if steps < 1 || elapsed <= 0 {
 		return 1
 	}
-	return min(max(int64(agreementInterval)*steps/int64(elapsed), 1), 1000)
+	pause := min(votePause, max(due, 0)/2)
+	return max(min(int64(pause)*steps/int64(elapsed), 2*steps, mostUpdates), 1)
 }

@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"gonbatch/distributed/affinity"
 	"gonbatch/distributed/memory"
 	"gonbatch/internal/compilecache"
+	"gonbatch/internal/solo"
 )
 
 // kept is the cache of compiled programs; nil if there is none.
@@ -42,6 +44,7 @@ func CompileTime() time.Duration { return time.Duration(compileTime.Load()) }
 //export gonbatchCompile
 func gonbatchCompile(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
 	start := time.Now()
+	defer solo.Begin("compiles " + cmp.Or(moduleName(bytesOf(args.program.code, args.program.code_size)), "a program"))()
 	lastClient.Store((*byte)(args.client))
 	defer func() { compileTime.Add(int64(time.Since(start))) }()
 	restore, failure := withOptions(args)

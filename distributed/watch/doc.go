@@ -16,7 +16,8 @@
 // hub informs the other ranks, writes failure.json and prints the report. Then all ranks end.
 //
 // A rank that is only slow is not stuck: it counts as stuck only after others have waited for it in
-// a collective for Config.Stuck. If ranks disagree on a collective, the job ends within seconds.
+// a collective for Config.Stuck, and not while it works alone (package internal/solo). If ranks
+// disagree on a collective, the job ends within seconds.
 //
 // The package restarts nothing, and moves none of the training's data.
 package watch

@@ -68,8 +68,14 @@ func (s State) appendTo(b []byte) []byte {
 	for _, c := range s.Recent {
 		b = c.appendTo(b)
 	}
-	b = binary.AppendUvarint(b, uint64(len(s.Problem)))
-	return append(b, s.Problem...)
+	b = appendText(b, s.Problem)
+	b = appendText(b, s.Alone)
+	b = binary.AppendVarint(b, int64(s.AloneFor))
+	return binary.AppendVarint(b, int64(s.Moved))
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
 func (c Collective) appendTo(b []byte) []byte {
@@ -94,9 +100,16 @@ func (n *numbers) state() State {
 	for range n.length() {
 		s.Recent = append(s.Recent, n.collective())
 	}
-	size := n.length()
-	s.Problem, n.rest = string(n.rest[:size]), n.rest[size:]
+	s.Problem, s.Alone = n.text(), n.text()
+	s.AloneFor, s.Moved = time.Duration(n.whole()), time.Duration(n.whole())
 	return s
+}
+
+func (n *numbers) text() string {
+	size := n.length()
+	text := string(n.rest[:size])
+	n.rest = n.rest[size:]
+	return text
 }
 
 func (n *numbers) collective() Collective {

@@ -22,6 +22,7 @@ func messages() []any {
 		report{State: &State{}},
 		report{State: &State{Step: -1, Busy: true, Entered: 3, Left: 2, Since: -time.Hour, Recent: all, Current: all[0], Closing: true, Told: true, Problem: "it failed"}},
 		report{State: &State{Closing: true, Problem: strings.Repeat("x", 70_000)}},
+		report{State: &State{Alone: "downloads ü", AloneFor: time.Hour, Moved: 1}},
 		report{Failure: &failure},
 		report{Bye: true},
 		report{Ready: true},
@@ -69,7 +70,7 @@ func FuzzReport(f *testing.F) {
 		if r.UnmarshalBinary(data) != nil || r.State == nil {
 			return
 		}
-		if len(r.State.Recent) > len(data) || len(r.State.Problem) > len(data) {
+		if len(r.State.Recent) > len(data) || len(r.State.Problem)+len(r.State.Alone) > len(data) {
 			t.Errorf("%d bytes say %d collectives", len(data), len(r.State.Recent))
 		}
 	})

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -28,6 +29,7 @@ type hub struct {
 	crashes  map[int]chan struct{} // Closed when the connection for a rank's panic has ended.
 	compared *comparison
 	disputed time.Time // When ranks were first found to disagree; zero if they never were.
+	lonely   bool      // The log says that a rank works alone while others wait for it.
 }
 
 func newHub(w *Watch, l *network.Listener) *hub {
@@ -140,6 +142,7 @@ func (h *hub) judge(now time.Time) (*verdict, []string) {
 	}
 	v := h.decide(now)
 	if v == nil {
+		h.noteAlone(now)
 		return nil, nil
 	}
 	ranks := make([]string, len(h.peers))
@@ -147,6 +150,18 @@ func (h *hub) judge(now time.Time) (*verdict, []string) {
 		ranks[i] = p.describe(now)
 	}
 	return v, ranks
+}
+
+// noteAlone logs, once for each wait, that a rank which works alone has been missed for so long
+// that it would otherwise count as stuck: if it hangs there, nothing else will say so. The lock is
+// held.
+func (h *hub) noteAlone(now time.Time) {
+	missed, by := missedAlone(now, h.peers, h.watch.config.Stuck)
+	if missed != nil && !h.lonely {
+		fmt.Fprintf(h.watch.config.Log, "gonbatch: %s %s, and %s waits for it in %v: it may take as long as it needs\n",
+			missed.name(), missed.describeAlone(now), by.name(), by.state.Current)
+	}
+	h.lonely = missed != nil
 }
 
 // shortPause is the longest pause of this process that needs no correction.

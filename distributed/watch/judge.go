@@ -146,26 +146,21 @@ func judgeClosed(now time.Time, peers []*peer) *verdict {
 }
 
 // judgeStuck finds ranks that have waited too long in a collective. The ranks that have not entered
-// it are to blame; if all have, the silent ones.
+// it are to blame, unless they work alone or did so until lately; if all have entered it, the
+// silent ones.
 func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
-	if limit <= 0 {
+	waiting := waitsTooLong(now, peers, limit)
+	if waiting == nil {
 		return nil
 	}
-	waiting := longest(now, peers)
-	if waiting == nil || waiting.waited(now) < limit {
-		return nil
-	}
-	to, blame := lagging(now, peers, waiting, max(silentAfter, limit/2))
+	to, blame := lagging(now, peers, waiting, limit)
 	if slices.ContainsFunc(to, (*peer).unreachable) {
 		return nil // It may come back, or will soon count as gone.
 	}
-	v := &verdict{Stacks: true, Failure: rundir.Failure{Kind: rundir.Stuck, Rank: waiting.rank, Host: waiting.host, Step: waiting.state.Step}}
 	if len(to) == 0 {
-		v.Failure.Error = fmt.Sprintf("all ranks have been in %v for %v without progress: the network between them, or its library, hangs",
-			waiting.state.Current, round(waiting.waited(now)))
-		return v
+		return judgeNetwork(now, peers, waiting, limit)
 	}
-	v.Failure.Rank, v.Failure.Host, v.Failure.Step = to[0].rank, to[0].host, to[0].state.Step
+	v := &verdict{Stacks: true, Failure: rundir.Failure{Kind: rundir.Stuck, Rank: to[0].rank, Host: to[0].host, Step: to[0].state.Step}}
 	var names []string
 	for _, p := range to {
 		names = append(names, fmt.Sprintf("%s at step %d", p.name(), p.state.Step))
@@ -175,6 +170,26 @@ func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 	}
 	v.Failure.Error = fmt.Sprintf("stuck: %s %s; %s has waited for it in %v for %v", strings.Join(names, ", "), blame, waiting.name(), waiting.state.Current, round(waiting.waited(now)))
 	return v
+}
+
+// waitsTooLong returns the rank that has waited longest, if that is too long.
+func waitsTooLong(now time.Time, peers []*peer, limit time.Duration) *peer {
+	if waiting := longest(now, peers); limit > 0 && waiting != nil && waiting.waited(now) >= limit {
+		return waiting
+	}
+	return nil
+}
+
+// judgeNetwork judges a wait for which no rank is to blame. If the last rank entered the
+// collective, or another has left it, a short while ago, it may still complete.
+func judgeNetwork(now time.Time, peers []*peer, waiting *peer, limit time.Duration) *verdict {
+	moves := func(p *peer) bool { return p.alive() && (p.alone() || p.idle(now) < limit) }
+	if slices.ContainsFunc(peers, moves) {
+		return nil
+	}
+	return &verdict{Stacks: true, Failure: rundir.Failure{Kind: rundir.Stuck, Rank: waiting.rank, Host: waiting.host, Step: waiting.state.Step,
+		Error: fmt.Sprintf("all ranks have been in %v for %v without progress: the network between them, or its library, hangs",
+			waiting.state.Current, round(waiting.waited(now)))}}
 }
 
 // longest returns the rank that has waited longest in the lowest-numbered collective. Ranks in
@@ -193,15 +208,17 @@ func longest(now time.Time, peers []*peer) *peer {
 }
 
 // lagging lists the ranks that the waiting rank waits for, and says why they are to blame. Ranks
-// that have been silent for longer than quiet come before ranks that report, because on a busy
-// machine any rank may be seconds late. The rank that has been silent longest comes first.
-func lagging(now time.Time, peers []*peer, waiting *peer, quiet time.Duration) ([]*peer, string) {
+// that have been silent for long come before ranks that report, because on a busy machine any rank
+// may be seconds late. The rank that has been silent longest comes first. A rank that reports is
+// not to blame while it works alone, nor until the limit has passed after that.
+func lagging(now time.Time, peers []*peer, waiting *peer, limit time.Duration) ([]*peer, string) {
+	quiet := max(silentAfter, limit/2)
 	var silent, behind []*peer
 	for _, p := range peers {
 		switch {
 		case p.alive() && now.Sub(p.heard) > quiet && (p.state.waiting() || p.state.Entered < waiting.state.Entered):
 			silent = append(silent, p)
-		case p.alive() && p.state.Entered < waiting.state.Entered:
+		case p.alive() && p.state.Entered < waiting.state.Entered && !p.alone() && p.idle(now) >= limit:
 			behind = append(behind, p)
 		}
 	}
@@ -209,7 +226,21 @@ func lagging(now time.Time, peers []*peer, waiting *peer, quiet time.Duration) (
 		slices.SortStableFunc(silent, func(a, b *peer) int { return a.heard.Compare(b.heard) })
 		return silent, fmt.Sprintf("has been silent for %v: its process is stopped, or its machine hangs", round(now.Sub(silent[0].heard)))
 	}
-	return behind, "has not entered the collective that the others are in"
+	return behind, "has not entered the collective that the others are in (if it was working, use World.OnMain or World.Alone for what one rank does while the others wait)"
+}
+
+// missedAlone returns a rank that works alone and for which another has waited so long that it
+// would otherwise count as stuck, and that other; nil if there is none.
+func missedAlone(now time.Time, peers []*peer, limit time.Duration) (missed, by *peer) {
+	by = waitsTooLong(now, peers, limit)
+	if by == nil {
+		return nil, nil
+	}
+	i := slices.IndexFunc(peers, func(p *peer) bool { return p.alive() && p.alone() && p.state.Entered < by.state.Entered })
+	if i < 0 {
+		return nil, nil
+	}
+	return peers[i], by
 }
 
 // mostLost reports whether the connections to most ranks are lost for good. Then this hub is the

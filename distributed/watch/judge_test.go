@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/solo"
 )
 
 // noon is the time of the judgement.
@@ -15,7 +16,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // rank returns a peer that was heard from just now, with a change.
 func rank(n int, change func(*peer)) *peer {
-	p := &peer{rank: n, host: "n1", heard: noon, state: State{Step: 40, Entered: 17, Left: 17, Current: Collective{17, AllReduce, Float32, 1000, 0}}}
+	p := &peer{rank: n, host: "n1", heard: noon, state: State{Step: 40, Entered: 17, Left: 17, Since: time.Hour, Current: Collective{17, AllReduce, Float32, 1000, 0}}}
 	change(p)
 	return p
 }
@@ -69,6 +70,19 @@ func lost(ago time.Duration, more ...func(*peer)) func(*peer) {
 	}
 }
 
+// alone makes the rank do something by itself.
+func alone(p *peer) {
+	p.state.Alone, p.state.AloneFor, p.state.Moved = "OnMain at train.go:12", time.Hour, time.Hour
+}
+
+// moved makes the rank end or advance work of its own, that long ago.
+func moved(ago time.Duration) func(*peer) { return func(p *peer) { p.state.Moved = ago } }
+
+// left takes the rank out of the next collective, that long ago.
+func left(ago time.Duration) func(*peer) {
+	return func(p *peer) { p.state.Entered, p.state.Left, p.state.Since = 18, 18, ago }
+}
+
 const minute = time.Minute
 
 // judgeCases are states of three ranks that a hub may see, with the expected verdict.
@@ -120,6 +134,16 @@ var judgeCases = []struct {
 	{name: "a connection is lost as all are told to end", ranks: [3]func(*peer){told, lost(5*time.Second, told), told}},
 	{name: "the state of a lost rank is unknown", ranks: [3]func(*peer){lost(20*time.Second, in(minute)), fine, closing}},
 	{name: "all are in it", ranks: [3]func(*peer){in(minute), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "the network between them"},
+	{name: "one works alone", ranks: [3]func(*peer){alone, in(time.Hour), in(time.Hour)}},
+	{name: "one works alone, on a silent machine", ranks: [3]func(*peer){in(time.Hour), silent(minute, alone), in(time.Hour)}, kind: rundir.Stuck, rank: 1, want: "has been silent for 1m0s"},
+	{name: "one works alone, another does not enter", ranks: [3]func(*peer){alone, in(minute), fine}, kind: rundir.Stuck, rank: 2, want: "rank 2 (n1) at step 40 has not entered"},
+	{name: "one worked alone until lately", ranks: [3]func(*peer){moved(59 * time.Second), in(time.Hour), in(time.Hour)}},
+	{name: "one worked alone, and hangs since", ranks: [3]func(*peer){moved(time.Minute), in(time.Hour), in(time.Hour)}, kind: rundir.Stuck, rank: 0, want: "has not entered"},
+	{name: "one is in work of its own and in the collective", ranks: [3]func(*peer){func(p *peer) { in(minute)(p); alone(p) }, in(time.Hour), in(time.Hour)}, kind: rundir.Stuck, rank: 1, want: "the network between them"},
+	{name: "the last one has entered after a long wait", ranks: [3]func(*peer){in(0), in(time.Hour), in(time.Hour)}},
+	{name: "the first one has left after a long wait", ranks: [3]func(*peer){left(time.Second), in(time.Hour), in(time.Hour)}},
+	{name: "one has left long ago, the others hang", ranks: [3]func(*peer){left(time.Hour), in(time.Hour), in(time.Hour)}, kind: rundir.Stuck, rank: 1, want: "the network between them"},
+	{name: "one died while it worked alone", ranks: [3]func(*peer){gone(2*time.Second, alone), in(time.Hour), in(time.Hour)}, kind: rundir.Died, rank: 0},
 	{name: "one ahead of the others waits for them", ranks: [3]func(*peer){in(minute), fine, fine}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40, rank 2 (n1) at step 40 has not entered"},
 }
 
@@ -138,6 +162,60 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%q of rank %d: %s; want %q of rank %d with %q", v.Failure.Kind, v.Failure.Rank, v.Failure.Error, test.kind, test.rank, test.want)
 			}
 		})
+	}
+}
+
+// TestMissedAlone: a rank that works alone is named once others have waited for it too long.
+func TestMissedAlone(t *testing.T) {
+	tests := []struct {
+		name  string
+		ranks [3]func(*peer)
+		rank  int // -1 if none is missed.
+	}{
+		{"not for long", [3]func(*peer){alone, in(59 * time.Second), in(time.Second)}, -1},
+		{"for long", [3]func(*peer){in(minute), alone, in(time.Second)}, 1},
+		{"none waits", [3]func(*peer){fine, alone, fine}, -1},
+		{"it has left the collective", [3]func(*peer){func(p *peer) { left(0)(p); alone(p) }, in(minute), in(minute)}, -1},
+		{"it does nothing alone", [3]func(*peer){fine, in(minute), in(minute)}, -1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var peers []*peer
+			for n, change := range test.ranks {
+				peers = append(peers, rank(n, change))
+			}
+			got := -1
+			if missed, by := missedAlone(noon, peers, minute); missed != nil {
+				got = missed.rank
+				if by == nil || by.waited(noon) < minute {
+					t.Errorf("missed by %+v", by)
+				}
+			}
+			if got != test.rank {
+				t.Errorf("rank %d is missed, want %d", got, test.rank)
+			}
+		})
+	}
+}
+
+// TestDescribeAlone: reports say what a rank does by itself, and for how long.
+func TestDescribeAlone(t *testing.T) {
+	got := rank(2, silent(time.Second, alone)).describe(noon)
+	if want := "rank 2 (n1): step 40, has worked alone for 1h0m1s (OnMain at train.go:12)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestSoloState: a rank's state has what the process does by itself.
+func TestSoloState(t *testing.T) {
+	w := &Watch{record: newRecord()}
+	end := solo.Begin(strings.Repeat("x", 1000))
+	if s := w.state(0); s.Alone != strings.Repeat("x", maxAlone) || s.AloneFor < 0 || s.AloneFor > time.Minute || s.Moved <= 0 || s.Moved > time.Minute {
+		t.Errorf("while it works: %+v", s)
+	}
+	end()
+	if s := w.state(0); s.Alone != "" || s.Moved <= 0 || s.Moved > time.Minute {
+		t.Errorf("afterwards: %+v", s)
 	}
 }
 

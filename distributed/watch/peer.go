@@ -65,6 +65,24 @@ func (p *peer) waited(now time.Time) time.Duration {
 	return p.state.Since + now.Sub(p.heard)
 }
 
+// idle returns for how long the rank has neither entered or left a collective nor advanced in work
+// of its own.
+func (p *peer) idle(now time.Time) time.Duration {
+	idle := p.state.Since
+	if p.state.Moved > 0 {
+		idle = min(idle, p.state.Moved)
+	}
+	return idle + now.Sub(p.heard)
+}
+
+// alone reports whether the rank is doing something by itself, for as long as that takes.
+func (p *peer) alone() bool { return p.state.Alone != "" && !p.state.waiting() }
+
+// describeAlone says what the rank does by itself.
+func (p *peer) describeAlone(now time.Time) string {
+	return fmt.Sprintf("has worked alone for %v (%s)", round(p.state.AloneFor+now.Sub(p.heard)), p.state.Alone)
+}
+
 // name returns a name such as "rank 3 (n2)".
 func (p *peer) name() string {
 	if p.host == "" {
@@ -91,6 +109,8 @@ func (p *peer) describe(now time.Time) string {
 		parts = append(parts, "has called Close")
 	case p.state.waiting():
 		parts = append(parts, fmt.Sprintf("has been in %v for %v", p.state.Current, since))
+	case p.alone():
+		parts = append(parts, p.describeAlone(now))
 	case p.state.Entered == 0:
 		parts = append(parts, "has not entered a collective yet")
 	default:

@@ -101,6 +101,11 @@ type State struct {
 	Told bool
 	// Problem is the error of a failed collective, while the rank waits for a verdict.
 	Problem string
+	// Alone is what the rank does by itself, and AloneFor for how long it has; empty if it does
+	// nothing by itself. Moved is the time since such work last began, ended or advanced; 0 if it
+	// never has.
+	Alone           string
+	AloneFor, Moved time.Duration
 }
 
 // waiting reports whether the rank is in a collective.

@@ -14,6 +14,7 @@ import (
 
 	"gonbatch/distributed/network"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/solo"
 )
 
 // Exchange moves data between the ranks while the watch starts. Its methods are collective.
@@ -302,5 +303,20 @@ func (w *Watch) state(after uint64) State {
 	if last := w.record.recent(s.Entered - min(s.Entered, 1)); len(last) > 0 {
 		s.Current = last[0]
 	}
+	s.addSolo(time.Now())
 	return s
 }
+
+// addSolo adds what this process does by itself.
+func (s *State) addSolo(now time.Time) {
+	work, moved := solo.Now()
+	if work.What != "" {
+		s.Alone, s.AloneFor = work.What[:min(len(work.What), maxAlone)], now.Sub(work.Began)
+	}
+	if !moved.IsZero() {
+		s.Moved = max(now.Sub(moved), 1)
+	}
+}
+
+// maxAlone limits the text that each message of a rank repeats.
+const maxAlone = 300

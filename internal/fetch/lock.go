@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"gonbatch/internal/solo"
 )
 
 const lockPoll = 50 * time.Millisecond
@@ -16,8 +18,14 @@ const lockPoll = 50 * time.Millisecond
 // Lock takes the lock of path for this process. It waits, until ctx ends, while another process or
 // goroutine holds it. It creates the folder. The lock is a hidden file beside path. The file stays,
 // because removing it would race with the next process; the kernel releases the lock of a process
-// that dies.
+// that dies. Until it is unlocked, other ranks of a job wait for this one (package solo).
 func Lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
+	end := solo.Begin("gets " + filepath.Base(path))
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("fetch %s: create its folder: %w", path, err)
 	}
@@ -33,7 +41,10 @@ func Lock(ctx context.Context, path string, progress io.Writer) (unlock func(), 
 	if err != nil {
 		return nil, fmt.Errorf("fetch %s: lock %s: %w", path, l.Path(), err)
 	}
-	return func() { _ = l.Unlock() }, nil
+	return func() {
+		_ = l.Unlock()
+		end()
+	}, nil
 }
 
 // hidden returns the name of a hidden file beside path.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gonbatch/internal/fetch"
+	"gonbatch/internal/solo"
 )
 
 func TestLockEndsWithContext(t *testing.T) {
@@ -33,4 +34,26 @@ func TestLockEndsWithContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock()
+}
+
+// TestLockIsSoloWork: ranks that wait for this process learn that it holds the lock, or waits for
+// the process that does.
+func TestLockIsSoloWork(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mnist")
+	unlock, err := fetch.Lock(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if work, _ := solo.Now(); work.What != "gets mnist" {
+		t.Errorf("with the lock, the work is %q", work.What)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := fetch.Lock(ended, path, nil); err == nil {
+		t.Error("two have the lock")
+	}
+	unlock()
+	if work, _ := solo.Now(); work.What != "" {
+		t.Errorf("without the lock, the work is %q", work.What)
+	}
 }
