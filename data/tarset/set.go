@@ -35,7 +35,7 @@ type Set struct {
 	pool   *pool
 }
 
-var _ data.Dataset = (*Set)(nil)
+var _ data.Fingerprinted = (*Set)(nil)
 
 // Open opens the shards that a pattern names, such as "train-{0000..0099}.tar"; see files.Find. The
 // first call for a list of shards reads the headers of all members, and writes an index of 8 bytes
@@ -70,6 +70,12 @@ func (s *Set) Name() string { return s.config.Name }
 
 // Len returns the number of samples.
 func (s *Set) Len() int { return s.index.len() }
+
+// Fingerprint hashes the names and sizes of the shards. It implements data.Fingerprinted; of the
+// fields, which are functions, it has only the number.
+func (s *Set) Fingerprint() string {
+	return files.Fingerprint(s.shards, fmt.Sprintf("%s, inputs %d, labels %d", indexKind, len(s.config.Inputs), len(s.config.Labels)))
+}
 
 // Sample reads a sample.
 func (s *Set) Sample(i int) (*Sample, error) {

@@ -239,6 +239,25 @@ func checksum(head []byte) {
 	copy(head[148:156], fmt.Sprintf("%06o\x00 ", sum))
 }
 
+// TestFingerprint: it changes with the shards, but not with their folder.
+func TestFingerprint(t *testing.T) {
+	open := func(c tarset.Config, content string) string {
+		dir := write(t, pack(t, tar.FormatPAX, member{name: "a.bin", content: content}))
+		set, err := tarset.Open(filepath.Join(dir, "*.tar"), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set.Fingerprint()
+	}
+	first := open(raw, "x")
+	if again := open(raw, "x"); first == "" || again != first {
+		t.Errorf("%q, in another folder %q", first, again)
+	}
+	if open(raw, strings.Repeat("x", 600)) == first || open(tarset.Config{Inputs: raw.Inputs, Labels: raw.Inputs}, "x") == first {
+		t.Error("other shards, or other fields, have the same")
+	}
+}
+
 // TestChangedShard: a shard that changes while it is read is an error, not other data.
 func TestChangedShard(t *testing.T) {
 	shard := pack(t, tar.FormatPAX, member{name: "a.bin", content: "x"}, member{name: "b.bin", content: "y"})
