@@ -50,8 +50,8 @@ func newKnowing(t *testing.T, source string, n int) knowing {
 	return knowing{ds, source, new([]int)}
 }
 
-// wrappers are all functions that wrap a dataset, by a name. Those of a slice have the same name and
-// number of examples, but other examples.
+// wrappers are all functions that wrap a dataset, by a name. The datasets of a slice have the same
+// name and number of examples, but other examples.
 var wrappers = map[string][]func(data.Dataset) data.Dataset{
 	"Range": {
 		func(ds data.Dataset) data.Dataset { return data.Range(ds, 0, 4) },
