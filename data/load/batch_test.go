@@ -106,8 +106,8 @@ func (w words) Batch(examples []any) (inputs, labels []*tensors.Tensor, err erro
 	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(lengths, len(lengths))}, nil, nil
 }
 
-// TestErrorNamesExampleOfStream: the error has the place of the example, whether the stream fails or
-// panics, or that of the first one, if no example fails alone.
+// TestErrorNamesExampleOfStream: the error has the place of the example, whether the stream fails
+// or panics, or that of the first one, if no example fails alone.
 func TestErrorNamesExampleOfStream(t *testing.T) {
 	for name, test := range map[string]struct {
 		bad  func(word string, batch int) error

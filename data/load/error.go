@@ -44,8 +44,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // searchTime limits the search for the example that fails: a dataset that has failed may hang.
 const searchTime = 10 * time.Second
 
-// blame returns which example has caused the error of a batch, and its own error; -1 if each of them
-// can be loaded alone. To find the example, it loads the examples one by one.
+// blame returns which example has caused the error of a batch, and its own error; -1 if each of
+// them can be loaded alone. To find the example, it loads the examples one by one.
 func blame(indices []int, err error, load func(index int) error) (index int, own error) {
 	if len(indices) == 1 {
 		return indices[0], err
