@@ -26,16 +26,37 @@ type Transform func(im Image, random *rand.Rand) error
 //
 //	photos = data.Augment(photos, 1, data.RandomCrop(4), data.RandomFlip(0.5), data.Normalize(mean, std))
 func Augment(ds Dataset, seed uint64, transforms ...Transform) Dataset {
-	return augmented{ds, seed, transforms}
+	return augmented{wrapped{ds}, seed, transforms}
 }
 
 type augmented struct {
-	Dataset
+	wrapped
 	seed       uint64
 	transforms []Transform
 }
 
 var _ Epochs = augmented{}
+
+// Fingerprint implements Fingerprinted. Transforms are functions, so it shows what they make of an
+// image.
+func (a augmented) Fingerprint() string {
+	result := []float32(nil)
+	inputs, _, err := a.Dataset.Batch([]int{0})
+	if err == nil && len(inputs) > 0 && inputs[0].DType() == dtypes.Float32 {
+		err = tensors.MutableFlatData(inputs[0], func(flat []float32) {
+			for i := range flat {
+				flat[i] = float32(i%251) / 250
+			}
+		})
+		if err == nil {
+			err = a.transform(inputs, []int{0}, func(int) *rand.Rand { return nil })
+		}
+		if err == nil {
+			result = tensors.MustCopyFlatData[float32](inputs[0])
+		}
+	}
+	return a.fingerprint("augmented by seed %d, transforms %d, %v: %v", a.seed, len(a.transforms), err, result)
+}
 
 func (a augmented) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	inputs, labels, err = a.Dataset.Batch(indices)

@@ -15,8 +15,8 @@ type Described interface {
 	Describe() string
 }
 
-// Describe returns the line of a dataset, or "". A dataset that wraps another one returns the
-// other's.
+// Describe returns the line of a dataset, or "". The datasets of this package that wrap another one
+// return the other's.
 func Describe(ds Dataset) string {
 	if ds, ok := ds.(Described); ok {
 		return ds.Describe()
@@ -32,11 +32,35 @@ type Fingerprinted interface {
 	Fingerprint() string
 }
 
+// Fingerprint returns that of a dataset, or "". The datasets of this package that wrap another one
+// add to its fingerprint what they do, such as the numbers of a Range.
+func Fingerprint(ds Dataset) string {
+	if ds, ok := ds.(Fingerprinted); ok {
+		return ds.Fingerprint()
+	}
+	return ""
+}
+
+// Classed is a Dataset whose classes have names, such as a Folder.
+type Classed interface {
+	Dataset
+	// Classes returns the names. A label is the index of a class in this list.
+	Classes() []string
+}
+
+// Classes returns the names of the classes of a dataset, or nil. The datasets of this package that
+// wrap another one, such as the parts of a Split, have the other's.
+func Classes(ds Dataset) []string {
+	if ds, ok := ds.(Classed); ok {
+		return ds.Classes()
+	}
+	return nil
+}
+
 var (
-	_ Described = (*Folder)(nil)
-	_ Described = part{}
-	_ Described = augmented{}
-	_ Described = (*serial)(nil)
+	_ Described     = (*Folder)(nil)
+	_ Fingerprinted = (*Folder)(nil)
+	_ Classed       = (*Folder)(nil)
 )
 
 // Describe says what decodes the JPEGs, if there are any.
@@ -55,12 +79,3 @@ func (f *Folder) Describe() string {
 func isJPEG(path string) bool {
 	return slices.Contains([]string{".jpeg", ".jpg"}, strings.ToLower(filepath.Ext(path)))
 }
-
-// Describe implements Described.
-func (p part) Describe() string { return Describe(p.Dataset) }
-
-// Describe implements Described.
-func (a augmented) Describe() string { return Describe(a.Dataset) }
-
-// Describe implements Described.
-func (s *serial) Describe() string { return Describe(s.Dataset) }

@@ -11,3 +11,6 @@ func (f *Folder) WithTurbo(library *turbojpeg.Library) *Folder {
 
 // Turbo is the library in use.
 func (f *Folder) Turbo() *turbojpeg.Library { return f.decoder.turbo }
+
+// Narrowed is a dataset whose examples depend on others.
+type Narrowed = narrowed

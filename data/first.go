@@ -16,21 +16,25 @@ func Range(ds Dataset, begin, end int) Dataset {
 		panic(fmt.Errorf("data: examples %d to %d of %s, which has %d", begin, end-1, ds.Name(), ds.Len()))
 	}
 	number := func(i int) int { return begin + i }
-	return part{Dataset: narrow(ds, others{end - begin, number}), name: ds.Name(), n: end - begin, number: number}
+	return part{wrapped: wrapped{narrow(ds, others{end - begin, number})}, name: ds.Name(), n: end - begin, number: number, choice: fmt.Sprintf("range from %d", begin)}
 }
 
 // part is a dataset of some examples of another one.
 type part struct {
-	Dataset
+	wrapped
 	name   string
 	n      int
 	number func(i int) int // In the other dataset.
+	choice string          // What number depends on.
 }
 
 var _ Epochs = part{}
 
 func (p part) Name() string { return p.name }
 func (p part) Len() int     { return p.n }
+
+// Fingerprint implements Fingerprinted.
+func (p part) Fingerprint() string { return p.fingerprint("%s, length %d", p.choice, p.n) }
 
 func (p part) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	numbers, err := p.numbers(indices)

@@ -2,7 +2,6 @@ package data
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -48,8 +47,6 @@ type Folder struct {
 	labels  []int32
 	decoder decoder
 }
-
-var _ Fingerprinted = (*Folder)(nil)
 
 // ImageFolder finds the images in dir, which has a folder for each class, named after it:
 // dir/cats/1.jpg, dir/dogs/a/2.png. The classes are numbered in the order of their names, and the
@@ -228,7 +225,7 @@ func (f *Folder) Fingerprint() string {
 		}
 		fmt.Fprintf(hash, "%q %d\n", name, f.sizes[i])
 	}
-	return hex.EncodeToString(hash.Sum(nil))[:32]
+	return sum(hash)
 }
 
 // Batch returns one input, [n, height, width, 3 or 1] float32, and one tensor of labels, [n, 1]

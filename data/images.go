@@ -105,6 +105,12 @@ func (d *Images) Normalized(mean, std []float32) (*Images, error) {
 // Classes returns the number of classes.
 func (d *Images) Classes() int { return d.config.Classes }
 
+// Fingerprint hashes the pixels, the labels and the normalization. It implements Fingerprinted.
+func (d *Images) Fingerprint() string {
+	c := d.config
+	return fingerprintOf(fmt.Appendf(nil, "%d %d %d %v %v\n", c.Height, c.Width, c.Channels, c.Mean, c.Std), c.Pixels, c.Labels)
+}
+
 // Batch returns one input, [n, height, width, channels] float32, and one tensor of labels, [n, 1]
 // int32, which is the shape that GoMLX's sparse categorical losses and metrics take. See Dataset.
 func (d *Images) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {

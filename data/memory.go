@@ -1,6 +1,7 @@
 package data
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,6 +70,21 @@ func (m *memory) check(t *tensors.Tensor) error {
 
 func (m *memory) Name() string { return m.name }
 func (m *memory) Len() int     { return m.n }
+
+// Fingerprint hashes the tensors. It implements Fingerprinted.
+func (m *memory) Fingerprint() string {
+	hash := sha256.New()
+	for _, t := range slices.Concat(m.inputs, m.labels) {
+		fmt.Fprintln(hash, t.Shape())
+		if !t.Ok() || t.Shape().IsZeroSize() {
+			continue
+		}
+		if err := t.ConstBytes(func(all []byte) { hash.Write(all) }); err != nil {
+			fmt.Fprintln(hash, err)
+		}
+	}
+	return sum(hash)
+}
 
 // Batch implements Dataset.
 func (m *memory) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {

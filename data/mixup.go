@@ -24,11 +24,11 @@ import (
 //	mixed := data.MixUp(data.Augment(folder, 1, data.RandomFlip(0.5)), 1, 0.2, len(folder.Classes()))
 //	parts, err := data.Split(mixed, 1, 0.8, 0.2)
 func MixUp(ds Dataset, seed uint64, alpha float64, classes int) Dataset {
-	return mixed{Dataset: ds, seed: seed, alpha: alpha, classes: classes}
+	return mixed{wrapped: wrapped{ds}, seed: seed, alpha: alpha, classes: classes}
 }
 
 type mixed struct {
-	Dataset
+	wrapped
 	seed    uint64
 	alpha   float64
 	classes int
@@ -57,8 +57,13 @@ func narrow(ds Dataset, o others) Dataset {
 }
 
 func (m mixed) narrow(o others) Dataset {
-	m.among = &o
+	m.Dataset, m.among = narrow(m.Dataset, o), &o
 	return m
+}
+
+func (s serial) narrow(o others) Dataset {
+	s.Dataset = narrow(s.Dataset, o)
+	return s
 }
 
 func (a augmented) narrow(o others) Dataset {
@@ -79,13 +84,12 @@ func (m mixed) other(random *rand.Rand) int {
 	return m.among.number(random.IntN(m.among.n))
 }
 
-var (
-	_ Epochs    = mixed{}
-	_ Described = mixed{}
-)
+var _ Epochs = mixed{}
 
-// Describe implements Described.
-func (m mixed) Describe() string { return Describe(m.Dataset) }
+// Fingerprint implements Fingerprinted.
+func (m mixed) Fingerprint() string {
+	return m.fingerprint("mixed by seed %d, alpha %g, classes %d", m.seed, m.alpha, m.classes)
+}
 
 // Batch implements Dataset.
 func (m mixed) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {

@@ -20,6 +20,9 @@ type noise struct {
 func (d noise) Name() string { return d.name }
 func (d noise) Len() int     { return d.n }
 
+// Fingerprint implements Fingerprinted.
+func (d noise) Fingerprint() string { return fingerprintOf(fmt.Appendf(nil, "%+v", d)) }
+
 func (d noise) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	if len(indices) == 0 {
 		return nil, nil, fmt.Errorf("data: a batch of no examples of %s", d.name)

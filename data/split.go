@@ -50,7 +50,8 @@ func SplitCounts(ds Dataset, seed uint64, counts ...int) ([]Dataset, error) {
 		begin += count
 		name := fmt.Sprintf("%s-seed%d-%dof%d", ds.Name(), seed, i+1, len(counts))
 		number := func(i int) int { return order.At(first + i) }
-		parts[i] = part{Dataset: narrow(ds, others{count, number}), name: name, n: count, number: number}
+		choice := fmt.Sprintf("split by seed %d from %d", seed, first)
+		parts[i] = part{wrapped: wrapped{narrow(ds, others{count, number})}, name: name, n: count, number: number, choice: choice}
 	}
 	return parts, nil
 }

@@ -22,8 +22,16 @@ type Stream interface {
 	// from 0. The same call must yield the same examples each time. An error ends the training.
 	// Read may be called while other parts are read.
 	Read(part, pass, skip int) iter.Seq2[any, error]
-	// Batch decodes examples. See Dataset.Batch. It may be called concurrently.
+	// Batch decodes examples. See Dataset.Batch. It may be called concurrently. If it fails, it is
+	// called again with one example after the other, to find the one that can't be decoded.
 	Batch(examples []any) (inputs, labels []*tensors.Tensor, err error)
+}
+
+// NamedParts is a Stream whose parts have names, such as those of files. Errors have them.
+type NamedParts interface {
+	Stream
+	// PartName returns the name of a part.
+	PartName(part int) string
 }
 
 // StreamConfig says how training uses a stream.

@@ -1,6 +1,8 @@
 package data
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -122,6 +124,18 @@ func (w *Windows) Len() int { return (w.tokens.len() - 1) / w.context }
 
 // Tokens returns the length of the text.
 func (w *Windows) Tokens() int { return w.tokens.len() }
+
+// Fingerprint hashes the tokens and the length of a window. It implements Fingerprinted.
+func (w *Windows) Fingerprint() string {
+	hash, some := sha256.New(), make([]int32, min(w.tokens.len(), 1<<16))
+	fmt.Fprintln(hash, w.context, w.tokens.len())
+	for begin := 0; begin < w.tokens.len(); begin += len(some) {
+		some = some[:min(len(some), w.tokens.len()-begin)]
+		w.tokens.copy(some, begin)
+		_ = binary.Write(hash, binary.LittleEndian, some) // A hash returns no errors.
+	}
+	return sum(hash)
+}
 
 // Batch implements Dataset.
 func (w *Windows) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {

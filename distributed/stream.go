@@ -240,11 +240,11 @@ func (r *reading[B]) begin() func() (placed[B], error) {
 	return func() (p placed[B], err error) {
 		<-before
 		began := time.Now()
-		examples, at, err := r.read(mine)
+		examples, places, at, err := r.read(mine)
 		if err != nil {
 			return p, fmt.Errorf("distributed: load the stream %s: %w", r.Name(), err)
 		}
-		inputs, labels, err := load.Examples(r.data.Stream, examples)
+		inputs, labels, err := load.Examples(r.data.Stream, examples, func(i int) string { return places[i].In(r.data.Stream) })
 		if err == nil {
 			p.at = at
 			began = r.options.observe(LoadPhase, began)
@@ -259,13 +259,13 @@ func (r *reading[B]) begin() func() (placed[B], error) {
 }
 
 // read reads the examples of a batch, and closes done. After an error it reads nothing.
-func (r *reading[B]) read(done chan struct{}) (examples []any, at []lane.Position, err error) {
+func (r *reading[B]) read(done chan struct{}) (examples []any, places []lane.Place, at []lane.Position, err error) {
 	defer close(done)
 	if r.err != nil {
-		return nil, nil, r.err
+		return nil, nil, nil, r.err
 	}
 	defer func() {
-		if value := recover(); value != nil {
+		if value := recover(); value != nil { // Of the stream's other methods: the lane names the part.
 			err = fmt.Errorf("panic: %v", value)
 		}
 		r.err = err
@@ -274,11 +274,11 @@ func (r *reading[B]) read(done chan struct{}) (examples []any, at []lane.Positio
 		for range r.options.BatchSize / r.config.Lanes {
 			example, err := lane.Next()
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, nil, err
 			}
-			examples = append(examples, example)
+			examples, places = append(examples, example), append(places, lane.Place())
 		}
 		at = append(at, lane.Position())
 	}
-	return examples, at, nil
+	return examples, places, at, nil
 }

@@ -169,10 +169,10 @@ func TestStreamRefuses(t *testing.T) {
 		config trainer.Config
 		want   string
 	}{
-		{"torn", blobStream{parts: []int{50}, torn: 13}, data.StreamConfig{Examples: 24, Buffer: 1}, trainer.Config{}, "epoch 1, batch 2, rank 0: distributed: load the stream blob stream: part 0, pass 0, example 13: torn"},
+		{"torn", blobStream{parts: []int{50}, torn: 13}, data.StreamConfig{Examples: 24, Buffer: 1}, trainer.Config{}, "epoch 1, batch 2, rank 0: distributed: load the stream blob stream: example 13 of part 0 (pass 0): torn"},
 		{"empty", blobStream{parts: []int{0, 0}}, plain, trainer.Config{}, "epoch 1, batch 1, rank 0: distributed: load the stream blob stream: the stream has no examples: Read yields none in its 2 parts"},
-		{"panic while reading", panicking{blobStream{parts: []int{5}}}, plain, trainer.Config{}, "load the stream blob stream: panic: oh"},
-		{"panic while decoding", blobStream{parts: []int{50}, decode: func(int) { panic("ah") }}, plain, trainer.Config{}, "decode 12 examples of the stream blob stream: panic: ah"},
+		{"panic while reading", panicking{blobStream{parts: []int{5}}}, plain, trainer.Config{}, "load the stream blob stream: example 0 of part 0 (pass 0): panic: oh"},
+		{"panic while decoding", blobStream{parts: []int{50}, decode: panicAt(13)}, plain, trainer.Config{}, "epoch 1, batch 2, rank 0: distributed: decode example 13 of part 0 (pass 0) of the stream blob stream: panic: ah"},
 		{"lanes", blobStream{parts: []int{5}}, data.StreamConfig{Examples: 24, Lanes: 5}, trainer.Config{}, "5 lanes: their number must divide the batch size of 12"},
 		{"a short epoch", blobStream{parts: []int{5}}, data.StreamConfig{Examples: 11}, trainer.Config{}, "an epoch of 11 examples is less than one batch of 12"},
 		{"overfit", blobStream{parts: []int{5}}, plain, trainer.Config{OverfitBatches: 1}, "overfit_batches: 1, but blob stream is a stream"},
@@ -200,6 +200,41 @@ func TestStreamRefuses(t *testing.T) {
 	if _, err := tr.Validate(t.Context(), ds); err == nil || !strings.Contains(err.Error(), "the stream blob stream has no numbered examples") {
 		t.Errorf("validation: %v", err)
 	}
+}
+
+func panicAt(number int) func(int) {
+	return func(other int) {
+		if other == number {
+			panic("ah")
+		}
+	}
+}
+
+// TestStreamIsRepaired: a training that an example ends saves what it has trained before, and has
+// the weights of an undisturbed one when it resumes after the example is repaired.
+func TestStreamIsRepaired(t *testing.T) {
+	fit := func(dir string, decode func(int)) (*trainer.Trainer, error) {
+		ds, err := data.FromStream(blobStream{parts: []int{90}, decode: decode}, data.StreamConfig{Examples: 60, Buffer: 24})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := trainer.Config{MaxEpochs: 2, BatchSize: 12, Seed: 3, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
+		tr, _ := newTrainer(t, c, blobTask(smallNet))
+		return tr, tr.Fit(t.Context(), ds, nil)
+	}
+	dir := t.TempDir()
+	if _, err := fit(dir, panicAt(41)); err == nil || !strings.Contains(err.Error(), "decode example 41 of part 0 (pass 0) of the stream blob stream: panic: ah; the training up to step 3 is saved") {
+		t.Fatalf("got %v", err)
+	}
+	got, err := fit(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := fit(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareWeights(t, weights(t, got.Store()), weights(t, want.Store()))
 }
 
 type panicking struct{ blobStream }

@@ -1,6 +1,8 @@
 package files
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,6 +54,17 @@ func Find(pattern string) ([]File, error) {
 		}
 	}
 	return all, nil
+}
+
+// Fingerprint hashes the names and sizes of files, and settings that change what is made from them;
+// see data.Fingerprinted. It stays the same when files are copied to another folder.
+func Fingerprint(list []File, settings string) string {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q\n", settings)
+	for _, f := range list {
+		fmt.Fprintf(hash, "%q %d\n", filepath.Base(f.Path), f.Size)
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:32]
 }
 
 // patterns are the parts of a pattern that stand for other text.

@@ -22,13 +22,27 @@ func (l *Lane) notEmpty(pass int) error {
 	n := l.stream.Parts()
 	for i := range n {
 		part := (l.found + i) % n
-		for _, err := range l.stream.Read(part, pass, 0) {
-			if err != nil {
-				return fmt.Errorf("part %d, pass %d, example 0: %w", part, pass, err)
-			}
+		has, err := l.has(part, pass)
+		if err != nil {
+			return fmt.Errorf("%s: %w", Place{part, pass, 0}.In(l.stream), err)
+		}
+		if has {
 			l.found = part
 			return nil
 		}
 	}
 	return &emptyError{pass, n}
+}
+
+// has reports whether a part has an example in a pass.
+func (l *Lane) has(part, pass int) (has bool, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = panicked(value)
+		}
+	}()
+	for _, err := range l.stream.Read(part, pass, 0) {
+		return err == nil, err
+	}
+	return false, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"strconv"
 
 	"gonbatch/data"
 )
@@ -34,13 +35,32 @@ type Position struct {
 	Used  int `json:"used"`
 }
 
+// Place is where an example is in a stream.
+type Place struct{ Part, Pass, Number int }
+
+// In describes the place for errors: example 17 of part "crawl-3.gz" (pass 0).
+func (p Place) In(s data.Stream) string {
+	part := fmt.Sprint(p.Part)
+	if s, ok := s.(data.NamedParts); ok {
+		part = strconv.Quote(s.PartName(p.Part))
+	}
+	return fmt.Sprintf("example %d of part %s (pass %d)", p.Number, part, p.Pass)
+}
+
+// placed is an example and its place.
+type placed struct {
+	example any
+	place   Place
+}
+
 // Lane reads its part of a stream. It has one user at a time.
 type Lane struct {
 	stream data.Stream
 	config Config
 	at     Position // Of the block.
 	end    Position // After the block: Pass, Turn and Skip.
-	block  []any
+	block  []placed
+	place  Place  // Of the example that Next returned last.
 	turns  *turns // Of this pass; nil before the first part.
 	next   func() (any, error, bool)
 	stop   func()
@@ -56,6 +76,9 @@ func New(s data.Stream, c Config, at Position) *Lane {
 
 // Position returns where the lane is: New with it yields the examples that Next would.
 func (l *Lane) Position() Position { return l.at }
+
+// Place returns where the example is that Next returned last.
+func (l *Lane) Place() Place { return l.place }
 
 // Close ends the reading.
 func (l *Lane) Close() {
@@ -79,8 +102,9 @@ func (l *Lane) Next() (any, error) {
 	if l.failed != nil {
 		return nil, l.failed
 	}
-	example := l.block[l.at.Used]
-	l.block[l.at.Used] = nil // It must not stay in memory.
+	next := &l.block[l.at.Used]
+	example := next.example
+	l.place, next.example = next.place, nil // It must not stay in memory.
 	l.at.Used++
 	return example, nil
 }
@@ -106,16 +130,17 @@ func (l *Lane) fill() error {
 }
 
 // read reads the lane's next example.
-func (l *Lane) read() (any, error) {
+func (l *Lane) read() (p placed, err error) {
 	for {
 		if l.stop == nil {
 			if err := l.open(); err != nil {
-				return nil, err
+				return p, err
 			}
 		}
-		example, err, ok := l.next()
-		if err != nil {
-			return nil, fmt.Errorf("part %d, pass %d, example %d: %w", l.part(), l.end.Pass, l.end.Skip, err)
+		p.place = Place{l.part(), l.end.Pass, l.end.Skip}
+		var ok bool
+		if p.example, ok, err = l.pull(); err != nil {
+			return p, fmt.Errorf("%s: %w", p.place.In(l.stream), err)
 		}
 		if !ok {
 			l.Close()
@@ -125,10 +150,23 @@ func (l *Lane) read() (any, error) {
 		l.end.Skip++
 		if l.turns.has(l.end.Skip - 1) {
 			l.seen = true
-			return example, nil
+			return p, nil
 		}
 	}
 }
+
+// pull takes an example out of the stream, and makes an error of a panic.
+func (l *Lane) pull() (example any, ok bool, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = panicked(value)
+		}
+	}()
+	example, err, ok = l.next()
+	return example, ok, err
+}
+
+func panicked(value any) error { return fmt.Errorf("panic: %v", value) }
 
 // open opens the part at which the lane is, or the first one of the next pass.
 func (l *Lane) open() error {
@@ -140,7 +178,8 @@ func (l *Lane) open() error {
 			return err
 		}
 	}
-	l.next, l.stop = iter.Pull2(l.stream.Read(l.part(), l.end.Pass, l.end.Skip))
+	part, pass, skip := l.part(), l.end.Pass, l.end.Skip
+	l.next, l.stop = iter.Pull2(func(yield func(any, error) bool) { l.stream.Read(part, pass, skip)(yield) }) // Read itself may panic.
 	return nil
 }
 

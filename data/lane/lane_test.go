@@ -35,7 +35,7 @@ func (s stream) Read(part, pass, skip int) iter.Seq2[any, error] {
 
 func (s stream) Batch([]any) (inputs, labels []*tensors.Tensor, err error) { return nil, nil, nil }
 
-// take takes n examples.
+// take takes n examples, and compares their places.
 func take(t *testing.T, l *lane.Lane, n int) (all []example) {
 	t.Helper()
 	for range n {
@@ -43,7 +43,11 @@ func take(t *testing.T, l *lane.Lane, n int) (all []example) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, one.(example))
+		e := one.(example)
+		if at := l.Place(); at != (lane.Place{Part: e.part, Pass: e.pass, Number: e.number}) {
+			t.Fatalf("%+v is at %+v", e, at)
+		}
+		all = append(all, e)
 	}
 	return all
 }
@@ -152,6 +156,63 @@ func (failing) Read(part, _, skip int) iter.Seq2[any, error] {
 	}
 }
 
+// oops panics when it is read, and names its parts.
+type oops struct {
+	stream
+	at int // The example; -1: Read itself panics.
+}
+
+func (oops) PartName(part int) string { return fmt.Sprintf("crawl-%d.gz", part) }
+
+func (o oops) Read(part, pass, skip int) iter.Seq2[any, error] {
+	if o.at < 0 {
+		panic("oh")
+	}
+	return func(yield func(any, error) bool) {
+		for i := skip; ; i++ {
+			if i == o.at {
+				panic("oh")
+			}
+			if !yield(i, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestPanics: the error of a stream that panics names the part, also in a search for examples.
+func TestPanics(t *testing.T) {
+	for want, s := range map[string]oops{
+		`example 0 of part "crawl-0.gz" (pass 0): panic: oh`: {stream{9}, -1},
+		`example 3 of part "crawl-0.gz" (pass 0): panic: oh`: {stream{9}, 3},
+	} {
+		l := lane.New(s, lane.Config{Lanes: 1}, lane.Position{})
+		var err error
+		for range 5 {
+			if _, err = l.Next(); err != nil {
+				break
+			}
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		l.Close()
+	}
+	if _, err := lane.New(second{oops{stream{0, 0}, 0}}, lane.Config{Lanes: 2}, lane.Position{}).Next(); err == nil || err.Error() != `example 0 of part "crawl-1.gz" (pass 0): panic: oh` {
+		t.Errorf("in a search: %v", err)
+	}
+}
+
+// second has an empty first part.
+type second struct{ oops }
+
+func (s second) Read(part, pass, skip int) iter.Seq2[any, error] {
+	if part == 0 {
+		return s.stream.Read(part, pass, skip)
+	}
+	return s.oops.Read(part, pass, skip)
+}
+
 func TestErrors(t *testing.T) {
 	l := lane.New(failing{stream{9}}, lane.Config{Lanes: 1}, lane.Position{})
 	take := func() error {
@@ -162,7 +223,7 @@ func TestErrors(t *testing.T) {
 		}
 		return nil
 	}
-	if err := take(); err == nil || !strings.Contains(err.Error(), "part 0, pass 0, example 2: torn") {
+	if err := take(); err == nil || !strings.Contains(err.Error(), "example 2 of part 0 (pass 0): torn") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := l.Next(); err == nil || l.Position() != (lane.Position{Skip: 2, Block: 2}) {

@@ -25,13 +25,27 @@ func EpochBatch(ds data.Dataset, epoch int, indices []int) (inputs, labels []*te
 	})
 }
 
-// Examples decodes examples of a stream, as s.Batch does.
-func Examples(s data.Stream, examples []any) (inputs, labels []*tensors.Tensor, err error) {
-	inputs, labels, err = guarded(func([]int) (inputs, labels []*tensors.Tensor, err error) { return s.Batch(examples) }, make([]int, len(examples)))
-	if err != nil {
-		return nil, nil, fmt.Errorf("decode %s of the stream %s: %w", plural.Of(len(examples), "example"), s.Name(), err)
+// Examples decodes examples of a stream, as s.Batch does. place says where one of them is in the
+// stream, for the error, which is an *Error.
+func Examples(s data.Stream, examples []any, place func(i int) string) (inputs, labels []*tensors.Tensor, err error) {
+	batch := func(numbers []int) (inputs, labels []*tensors.Tensor, err error) {
+		some := make([]any, len(numbers))
+		for row, i := range numbers {
+			some[row] = examples[i]
+		}
+		return s.Batch(some)
 	}
-	return inputs, labels, nil
+	numbers := make([]int, len(examples))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	if inputs, labels, err = guarded(batch, numbers); err == nil {
+		return inputs, labels, nil
+	}
+	if i, err := blame(numbers, err, alone(batch)); i >= 0 {
+		return nil, nil, &Error{Dataset: s.Name(), Place: place(i), Err: err}
+	}
+	return nil, nil, &Error{Dataset: s.Name(), Place: fmt.Sprintf("the batch of %s that begins with %s", plural.Of(len(examples), "example"), place(0)), Err: err}
 }
 
 type batchFunc = func(indices []int) (inputs, labels []*tensors.Tensor, err error)
@@ -42,12 +56,21 @@ func load(name string, indices []int, batch batchFunc) (inputs, labels []*tensor
 	if err == nil {
 		return inputs, labels, nil
 	}
-	return nil, nil, blame(name, slices.Clone(indices), err, func(index int) error {
+	indices = slices.Clone(indices)
+	if index, err := blame(indices, err, alone(batch)); index >= 0 {
+		return nil, nil, &Error{Dataset: name, Examples: []int{index}, Err: err}
+	}
+	return nil, nil, &Error{Dataset: name, Examples: indices, Err: err}
+}
+
+// alone returns a function that loads an example for its error.
+func alone(batch batchFunc) func(index int) error {
+	return func(index int) error {
 		inputs, labels, err := guarded(batch, []int{index})
 		Finalize(inputs)
 		Finalize(labels)
 		return err
-	})
+	}
 }
 
 // guarded makes an error of a panic, and of tensors that can't be used.

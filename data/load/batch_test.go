@@ -87,6 +87,68 @@ func TestErrorNamesExample(t *testing.T) {
 	}
 }
 
+// words is a stream. bad says what it does with an example.
+type words struct {
+	data.Stream
+	bad func(word string, batch int) error
+}
+
+func (words) Name() string { return "words" }
+
+func (w words) Batch(examples []any) (inputs, labels []*tensors.Tensor, err error) {
+	lengths := make([]int32, len(examples))
+	for i, word := range examples {
+		if err := w.bad(word.(string), len(examples)); err != nil {
+			return nil, nil, err
+		}
+		lengths[i], examples[i] = int32(len(word.(string))), nil // It is the stream's own.
+	}
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(lengths, len(lengths))}, nil, nil
+}
+
+// TestErrorNamesExampleOfStream: the error has the place of the example, whether the stream fails
+// or panics, or that of the first one, if no example fails alone.
+func TestErrorNamesExampleOfStream(t *testing.T) {
+	for name, test := range map[string]struct {
+		bad  func(word string, batch int) error
+		want string
+	}{
+		"no error": {func(string, int) error { return nil }, ""},
+		"an error": {func(word string, _ int) error {
+			if word == "ccc" {
+				return errTorn
+			}
+			return nil
+		}, "decode word 2 of the stream words: the file is torn"},
+		"a panic": {func(word string, _ int) error {
+			if word == "bb" {
+				panic(errTorn)
+			}
+			return nil
+		}, "decode word 1 of the stream words: panic: the file is torn"},
+		"together": {func(_ string, batch int) error {
+			if batch > 1 {
+				return errTorn
+			}
+			return nil
+		}, "decode the batch of 4 examples that begins with word 0 of the stream words: the file is torn"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inputs, labels, err := load.Examples(words{bad: test.bad}, []any{"a", "bb", "ccc", "dddd"}, func(i int) string { return fmt.Sprintf("word %d", i) })
+			if test.want == "" {
+				if err != nil || !slices.Equal(tensors.MustCopyFlatData[int32](inputs[0]), []int32{1, 2, 3, 4}) {
+					t.Errorf("got %v, %v", inputs, err)
+				}
+				return
+			}
+			var failed *load.Error
+			if inputs != nil || labels != nil || !errors.As(err, &failed) || err.Error() != test.want || !errors.Is(err, errTorn) {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
 // TestErrorOfHangingDataset: a dataset that has failed may hang when it is asked for one example
 // after the other. The error comes nevertheless.
 func TestErrorOfHangingDataset(t *testing.T) {

@@ -8,13 +8,15 @@ import (
 	"github.com/pkg/errors"
 )
 
-// Error says which example of a dataset can't be loaded.
+// Error says which example of a dataset or a stream can't be loaded.
 type Error struct {
-	// Dataset is the dataset's name.
+	// Dataset is the dataset's name, or the stream's.
 	Dataset string
 	// Examples are the numbers of the examples: one, or those of the whole batch if each of them
 	// can be loaded alone.
 	Examples []int
+	// Place says which example of a stream it is. Then Examples is empty.
+	Place string
 	// Err is the dataset's error. If the dataset has panicked, it has the stack trace (%+v).
 	Err error
 }
@@ -23,6 +25,9 @@ type Error struct {
 const shownExamples = 5
 
 func (e *Error) Error() string {
+	if e.Place != "" {
+		return fmt.Sprintf("decode %s of the stream %s: %v", e.Place, e.Dataset, e.Err)
+	}
 	if len(e.Examples) == 1 {
 		return fmt.Sprintf("load example %d of %s: %v", e.Examples[0], e.Dataset, e.Err)
 	}
@@ -39,13 +44,18 @@ func (e *Error) Unwrap() error { return e.Err }
 // searchTime limits the search for the example that fails: a dataset that has failed may hang.
 const searchTime = 10 * time.Second
 
-// blame returns the error of a batch. To find the example, it loads the examples one by one.
-func blame(dataset string, indices []int, err error, load func(index int) error) error {
+// blame returns which example has caused the error of a batch, and its own error; -1 if each of
+// them can be loaded alone. To find the example, it loads the examples one by one.
+func blame(indices []int, err error, load func(index int) error) (index int, own error) {
 	if len(indices) == 1 {
-		return &Error{dataset, indices, err}
+		return indices[0], err
+	}
+	type failure struct {
+		index int
+		err   error
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), searchTime)
-	found := make(chan *Error, 1)
+	found := make(chan failure, 1)
 	go func() {
 		defer cancel()
 		for _, index := range indices {
@@ -53,7 +63,7 @@ func blame(dataset string, indices []int, err error, load func(index int) error)
 				return
 			}
 			if err := load(index); err != nil {
-				found <- &Error{dataset, []int{index}, err}
+				found <- failure{index, err}
 				return
 			}
 		}
@@ -61,9 +71,9 @@ func blame(dataset string, indices []int, err error, load func(index int) error)
 	<-ctx.Done()
 	select {
 	case one := <-found:
-		return one
+		return one.index, one.err
 	default:
-		return &Error{dataset, indices, err}
+		return -1, err
 	}
 }
 

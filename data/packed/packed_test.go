@@ -183,6 +183,57 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestKeepOfPart: a file of some examples is not that of others with the same name and number, nor
+// of the same part after the dataset has changed; it has the names of the classes.
+func TestKeepOfPart(t *testing.T) {
+	split := func(ds data.Dataset, counts ...int) data.Dataset {
+		parts, err := data.SplitCounts(ds, 1, counts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parts[1]
+	}
+	repacked := func(ds data.Dataset) data.Dataset {
+		path := filepath.Join(t.TempDir(), "photos")
+		set, err := packed.Keep(path, ds, packed.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	reopened := func(folder *data.Folder) *data.Folder {
+		again, err := data.ImageFolder(filepath.Dir(filepath.Dir(folder.Path(0))), data.FolderConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return again
+	}
+	others := photos(t, 20, 8)
+	content, err := os.ReadFile(others.Path(3))
+	if err := errors.Join(err, os.WriteFile(others.Path(2), append(content, 0), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	photos, others := photos(t, 20, 8), reopened(others)
+	for name, test := range map[string]struct{ first, second data.Dataset }{
+		"range":          {data.Range(photos, 0, 6), data.Range(photos, 6, 12)},
+		"split":          {split(photos, 5, 10, 5), split(photos, 6, 10, 4)},
+		"changed images": {data.Range(photos, 0, 6), data.Range(others, 0, 6)},
+		"serial":         {data.Serial(photos), data.Serial(others)},
+		"normalized":     {photos, data.Augment(photos, 1, data.Normalize(make([]float32, 3), []float32{1, 1, 2}))},
+		"packed":         {repacked(data.Range(photos, 0, 6)), repacked(data.Range(photos, 6, 12))},
+	} {
+		path := filepath.Join(t.TempDir(), "kept")
+		for range 2 {
+			if set, err := packed.Keep(path, test.first, packed.Config{}); err != nil || !slices.Equal(set.Classes(), []string{"cats", "dogs"}) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if set, err := packed.Keep(path, test.second, packed.Config{}); err == nil || !strings.Contains(err.Error(), "was written from other examples") {
+			t.Errorf("%s: other examples: %v, %v", name, set, err)
+		}
+	}
+}
+
 // TestDamaged: every byte of a file matters, and so does its length. Damage is an error that names
 // the file, never other values and never a crash.
 func TestDamaged(t *testing.T) {

@@ -1,7 +1,9 @@
 package packed
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 	"reflect"
@@ -31,7 +33,10 @@ type shard struct {
 	examples int
 }
 
-var _ data.Dataset = (*Set)(nil)
+var (
+	_ data.Fingerprinted = (*Set)(nil)
+	_ data.Classed       = (*Set)(nil)
+)
 
 // Open opens the files that a pattern names, such as "photos-{00..15}.packed"; see files.Find. The
 // examples are numbered in the order of the files, which must have the same inputs, labels and
@@ -90,6 +95,18 @@ func (s *Set) Len() int { return s.starts[len(s.starts)-1] }
 // Classes returns the names of the classes, if the dataset that was written has some, as a
 // data.Folder does.
 func (s *Set) Classes() []string { return slices.Clone(s.head.Classes) }
+
+// Fingerprint hashes the checksums of the examples. It implements data.Fingerprinted.
+func (s *Set) Fingerprint() string {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%+v\n", s.head.columns())
+	for _, from := range s.shards {
+		sums := from.text + int64(from.examples)*s.head.record()
+		err := from.read(sums, sums+crc32.Size*int64(from.examples), func(all []byte) { hash.Write(all) })
+		fmt.Fprintln(hash, err)
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:32]
+}
 
 // Batch returns the inputs and labels that the written dataset has. See data.Dataset. An error
 // names the file and the example in it.

@@ -29,8 +29,9 @@ type Config struct {
 
 // Keep opens the file at path, or writes it first if it isn't there. Of several processes, one
 // writes it and the others wait. A file that was written from another dataset is an error: one with
-// another name, number of examples, inputs or labels, or, if ds is data.Fingerprinted, made from
-// other files. Otherwise, remove the file when the examples change.
+// another name, number of examples, inputs or labels, or another data.Fingerprint, which all
+// datasets of this module have, also below data.Range, data.Split and the like. If your own dataset
+// has none, remove the file when its examples change.
 func Keep(path string, ds data.Dataset, c Config) (*Set, error) {
 	want, err := headOf(ds, c)
 	if err != nil {
@@ -84,13 +85,7 @@ func Write(path string, ds data.Dataset, c Config) error {
 
 // headOf describes a dataset by its first example.
 func headOf(ds data.Dataset, c Config) (head, error) {
-	h := head{ByteOrder: byteOrder, Name: ds.Name(), Examples: ds.Len()}
-	if ds, ok := ds.(data.Fingerprinted); ok {
-		h.Source = ds.Fingerprint()
-	}
-	if ds, ok := ds.(interface{ Classes() []string }); ok {
-		h.Classes = ds.Classes()
-	}
+	h := head{ByteOrder: byteOrder, Name: ds.Name(), Examples: ds.Len(), Source: data.Fingerprint(ds), Classes: data.Classes(ds)}
 	inputs, labels, err := ds.Batch([]int{0})
 	if err != nil {
 		return h, err

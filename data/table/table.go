@@ -39,11 +39,15 @@ type Rows interface {
 
 // Table is a dataset of the rows of files.
 type Table struct {
-	layout *layout
-	kept   *files.Kept // Rows of numbers of 4 bytes.
+	layout      *layout
+	kept        *files.Kept // Rows of numbers of 4 bytes.
+	fingerprint string
 }
 
-var _ data.Dataset = (*Table)(nil)
+var (
+	_ data.Fingerprinted = (*Table)(nil)
+	_ data.Classed       = (*Table)(nil)
+)
 
 // Open opens the files that a pattern names; see files.Find. All must have the same columns, in any
 // order. The first call for files and a configuration reads and checks all rows; later calls use
@@ -88,7 +92,7 @@ func open(list []files.File, format Format, c Config) (*Table, error) {
 	if kept.Size%l.rowSize() != 0 {
 		return nil, fmt.Errorf("the kept numbers are damaged: remove %s", kept.Path)
 	}
-	return &Table{l, kept}, nil
+	return &Table{l, kept, files.Fingerprint(list, kind)}, nil
 }
 
 // withRows opens a file and closes it.
@@ -139,6 +143,14 @@ func (t *Table) Name() string { return t.layout.Name }
 
 // Len returns the number of rows.
 func (t *Table) Len() int { return int(t.kept.Size / t.layout.rowSize()) }
+
+// Fingerprint hashes the names and sizes of the files, and the configuration. It implements
+// data.Fingerprinted.
+func (t *Table) Fingerprint() string { return t.fingerprint }
+
+// Classes returns the names of the classes, if the configuration has some. It implements
+// data.Classed.
+func (t *Table) Classes() []string { return slices.Clone(t.layout.Classes) }
 
 // Inputs returns the columns of the input.
 func (t *Table) Inputs() []string { return slices.Clone(t.layout.Inputs) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"gonbatch/data"
 	"gonbatch/data/table"
 )
 
@@ -295,6 +296,27 @@ func TestSettings(t *testing.T) {
 		if got := tensors.MustCopyFlatData[float32](x[0]); got[1] != value {
 			t.Errorf("got %v, want %g", got, value)
 		}
+	}
+}
+
+// TestFingerprint: it changes with the files and the configuration, but not with their folder.
+func TestFingerprint(t *testing.T) {
+	open := func(text string, classes ...string) *table.Table {
+		ds, err := table.CSV(filepath.Join(write(t, text), "*.csv"), table.Config{Class: "b", Classes: classes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ds
+	}
+	first := open("a,b\n1,cat\n", "cat", "dog")
+	if again := open("a,b\n1,cat\n", "cat", "dog"); again.Fingerprint() != first.Fingerprint() || first.Fingerprint() == "" {
+		t.Errorf("%q, in another folder %q", first.Fingerprint(), again.Fingerprint())
+	}
+	if open("a,b\n1,cat\n", "dog", "cat").Fingerprint() == first.Fingerprint() || open("a,b\n11,cat\n", "cat", "dog").Fingerprint() == first.Fingerprint() {
+		t.Error("other classes, or other files, have the same")
+	}
+	if got := data.Classes(data.First(first, 1)); !slices.Equal(got, []string{"cat", "dog"}) {
+		t.Errorf("the classes are %q", got)
 	}
 }
 

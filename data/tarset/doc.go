@@ -14,8 +14,8 @@
 //		return tensors.FromValue([]float32{float32(len(text))}), err
 //	}
 //
-// Unlike WebDataset, it does not stream: an index says where each example is, so an example is read
-// by its number, as from any other data.Dataset. Training shuffles all of them, in any number of
-// shards, each rank reads its own part, and resuming is exact. Shards are files on a file system,
-// and not compressed.
+// Unlike WebDataset, Open does not stream: an index says where each example is, so an example is
+// read by its number, as from any other data.Dataset. Training shuffles all of them, in any number
+// of shards, each rank reads its own part, and resuming is exact. Shards are files on a file
+// system, and not compressed. Stream reads shards from beginning to end, also compressed ones.
 package tarset

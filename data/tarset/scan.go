@@ -2,10 +2,8 @@ package tarset
 
 import (
 	"archive/tar"
-	"bytes"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"os"
 	"strings"
@@ -26,7 +24,7 @@ func scan(f files.File) (offsets []int64, err error) {
 	if err := checkFormat(file); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	s := scanner{file: io.NewSectionReader(file, 0, f.Size), seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+	s := scanner{file: io.NewSectionReader(file, 0, f.Size), keys: newKeys()}
 	if err := s.scan(); err != nil {
 		return nil, fmt.Errorf("%s: byte %d: %w", f.Path, s.at, err)
 	}
@@ -35,18 +33,13 @@ func scan(f files.File) (offsets []int64, err error) {
 
 // checkFormat refuses files that are often taken for tar files.
 func checkFormat(file *os.File) error {
-	begin := make([]byte, 4)
-	n, err := file.ReadAt(begin, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
+	switch kind, err := compression(file); {
+	case err != nil:
 		return err
-	}
-	switch begin = begin[:n]; {
-	case n == 0:
-		return errors.New("it is empty, so it is no tar file")
-	case bytes.HasPrefix(begin, []byte("\x1f\x8b")):
-		return errors.New("it is compressed by gzip, so samples can't be read by number: unpack it with gunzip")
-	case bytes.HasPrefix(begin, []byte("\x28\xb5\x2f\xfd")):
-		return errors.New("it is compressed by zstd, so samples can't be read by number: unpack it with zstd -d")
+	case kind == "gzip":
+		return errors.New("it is compressed by gzip, so samples can't be read by number: read it with tarset.Stream, or unpack it with gunzip")
+	case kind == "zstd":
+		return errors.New("it is compressed by zstd, so samples can't be read by number: read it with tarset.Stream, or unpack it with zstd -d")
 	}
 	return nil
 }
@@ -57,10 +50,7 @@ type scanner struct {
 	at      int64 // Where the headers of the next member begin.
 	end     int64 // Of the last sample.
 	offsets []int64
-	key     string
-	names   map[string]bool // Extensions of the sample.
-	seed    maphash.Seed
-	seen    map[uint64]bool // Hashes of keys.
+	keys    *keys
 }
 
 func (s *scanner) scan() error {
@@ -95,32 +85,34 @@ func (s *scanner) scan() error {
 // next returns where the headers of the member after this one begin.
 func (s *scanner) next(head *tar.Header) (int64, error) {
 	content, err := s.file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0, err
+	}
+	size := contentSize(head)
+	if size > s.file.Size()-content {
+		return 0, fmt.Errorf("the file is truncated: it has %d bytes, and %s ends at byte %d", s.file.Size(), head.Name, content+size)
+	}
+	return (content + size + block - 1) / block * block, nil
+}
+
+// contentSize returns the size of a member's content in the file.
+func contentSize(head *tar.Header) int64 {
 	switch head.Typeflag {
 	case tar.TypeLink, tar.TypeSymlink, tar.TypeChar, tar.TypeBlock, tar.TypeDir, tar.TypeFifo:
-	default:
-		if head.Size > s.file.Size()-content {
-			return 0, fmt.Errorf("the file is truncated: it has %d bytes, and %s ends at byte %d", s.file.Size(), head.Name, content+head.Size)
-		}
-		content += head.Size
+		return 0
 	}
-	return (content + block - 1) / block * block, err
+	return head.Size
 }
 
 // add adds a member, whose headers begin at a byte.
 func (s *scanner) add(key, extension string, begin int64) error {
-	if key != s.key || len(s.offsets) == 0 {
-		hash := maphash.String(s.seed, key)
-		if s.seen[hash] {
-			return fmt.Errorf("the sample %q has begun earlier in the file: the members of a sample must be next to each other: make the tar file with --sort=name", key)
-		}
-		s.seen[hash] = true
-		s.key, s.names = key, map[string]bool{}
+	begins, err := s.keys.add(key, extension)
+	if err != nil {
+		return err
+	}
+	if begins {
 		s.offsets = append(s.offsets, begin)
 	}
-	if s.names[extension] {
-		return fmt.Errorf("the sample %q has two members .%s", key, extension)
-	}
-	s.names[extension] = true
 	s.end = s.at
 	return nil
 }
@@ -133,18 +125,7 @@ func (s *scanner) checkEnd() error {
 	if _, err := s.file.Seek(s.at, io.SeekStart); err != nil {
 		return err
 	}
-	for buffer := make([]byte, 64<<10); ; {
-		n, err := s.file.Read(buffer)
-		if len(bytes.Trim(buffer[:n], "\x00")) > 0 {
-			return errors.New("there is something after tar's mark of the end: keep tar files apart, instead of concatenating them")
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return onlyZeros(s.file)
 }
 
 // isSparse reports whether a member has holes, so that it is smaller in the tar file.

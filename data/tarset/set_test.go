@@ -203,8 +203,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"empty file", "it is empty", nil},
 		{"no samples", "no samples in 1 shard", pack(t, tar.FormatPAX, member{name: "README", content: "x"})},
 		{"an empty tar file", "no samples in 1 shard", pack(t, tar.FormatPAX)},
-		{"gzip", "unpack it with gunzip", []byte("\x1f\x8b\x08\x00")},
-		{"zstd", "unpack it with zstd -d", []byte("\x28\xb5\x2f\xfd")},
+		{"gzip", "read it with tarset.Stream, or unpack it with gunzip", []byte("\x1f\x8b\x08\x00")},
+		{"zstd", "read it with tarset.Stream, or unpack it with zstd -d", []byte("\x28\xb5\x2f\xfd")},
 		{"text", "0.tar: byte 0: ", []byte(strings.Repeat("text ", 500))},
 		{"broken header", "byte 0: archive/tar: invalid tar header", broken},
 		{"sparse", "0.tar: byte 0: ", sparse},
@@ -237,6 +237,25 @@ func checksum(head []byte) {
 		sum += int(b)
 	}
 	copy(head[148:156], fmt.Sprintf("%06o\x00 ", sum))
+}
+
+// TestFingerprint: it changes with the shards, but not with their folder.
+func TestFingerprint(t *testing.T) {
+	open := func(c tarset.Config, content string) string {
+		dir := write(t, pack(t, tar.FormatPAX, member{name: "a.bin", content: content}))
+		set, err := tarset.Open(filepath.Join(dir, "*.tar"), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set.Fingerprint()
+	}
+	first := open(raw, "x")
+	if again := open(raw, "x"); first == "" || again != first {
+		t.Errorf("%q, in another folder %q", first, again)
+	}
+	if open(raw, strings.Repeat("x", 600)) == first || open(tarset.Config{Inputs: raw.Inputs, Labels: raw.Inputs}, "x") == first {
+		t.Error("other shards, or other fields, have the same")
+	}
 }
 
 // TestChangedShard: a shard that changes while it is read is an error, not other data.

@@ -10,19 +10,19 @@ import (
 	"gonbatch/data/load"
 )
 
-// stack puts the tensors of the samples one upon another.
-func (s *Set) stack(indices []int, rows [][]*tensors.Tensor) (columns []*tensors.Tensor, err error) {
+// stack puts the tensors of the samples one upon another. name names a sample.
+func (c Config) stack(rows [][]*tensors.Tensor, name func(i int) string) (columns []*tensors.Tensor, err error) {
 	for field, first := range rows[0] {
 		for i, row := range rows {
 			if !row[field].Shape().Equal(first.Shape()) {
 				load.Finalize(columns)
-				return nil, fmt.Errorf("tarset: %s: %s of sample %d is %s, and of sample %d %s: all must have one shape", s.Name(), s.fieldName(field), indices[0], first.Shape(), indices[i], row[field].Shape())
+				return nil, fmt.Errorf("tarset: %s: %s of %s is %s, and of %s %s: all must have one shape", c.Name, c.fieldName(field), name(0), first.Shape(), name(i), row[field].Shape())
 			}
 		}
 		column, err := stackOne(rows, field, first.Shape())
 		if err != nil {
 			load.Finalize(columns)
-			return nil, fmt.Errorf("tarset: %s: %s: %w", s.Name(), s.fieldName(field), err)
+			return nil, fmt.Errorf("tarset: %s: %s: %w", c.Name, c.fieldName(field), err)
 		}
 		columns = append(columns, column)
 	}

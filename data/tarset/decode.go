@@ -1,0 +1,80 @@
+package tarset
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"golang.org/x/sync/errgroup"
+
+	"gonbatch/data/load"
+)
+
+// batch makes the tensors of n samples, on all processors. read reads one of them, and name names
+// it. The error is that of the first one that can't be decoded.
+func (c Config) batch(n int, read func(i int) (*Sample, error), name func(i int) string) (inputs, labels []*tensors.Tensor, err error) {
+	if n == 0 {
+		return nil, nil, fmt.Errorf("tarset: %s: a batch of no examples", c.Name)
+	}
+	rows, err := c.rows(n, read)
+	defer func() {
+		for _, row := range rows {
+			load.Finalize(row)
+		}
+	}()
+	if err != nil {
+		return nil, nil, err
+	}
+	columns, err := c.stack(rows, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return columns[:len(c.Inputs)], columns[len(c.Inputs):], nil
+}
+
+// rows decodes the samples. It returns the error of the first one that can't be read.
+func (c Config) rows(n int, read func(i int) (*Sample, error)) (rows [][]*tensors.Tensor, err error) {
+	rows = make([][]*tensors.Tensor, n)
+	errs := make([]error, n)
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0)) // This many samples are in memory at once.
+	for i := range n {
+		group.Go(func() error {
+			sample, err := read(i)
+			if err == nil {
+				rows[i], err = c.row(sample)
+			}
+			errs[i] = err
+			return nil
+		})
+	}
+	_ = group.Wait() // The errors are in errs.
+	for _, err := range errs {
+		if err != nil {
+			return rows, err
+		}
+	}
+	return rows, nil
+}
+
+// row decodes a sample: its inputs, then its labels.
+func (c Config) row(sample *Sample) (row []*tensors.Tensor, err error) {
+	for _, fields := range [][]Field{c.Inputs, c.Labels} {
+		for _, field := range fields {
+			t, err := field.call(sample)
+			if err != nil {
+				return row, fmt.Errorf("tarset: %s: sample %q of %s: %s: %w", c.Name, sample.Key, sample.Shard, c.fieldName(len(row)), err)
+			}
+			row = append(row, t)
+		}
+	}
+	return row, nil
+}
+
+// fieldName counts inputs and labels from 0, as Config does.
+func (c Config) fieldName(i int) string {
+	if n := len(c.Inputs); i >= n {
+		return fmt.Sprintf("label %d", i-n)
+	}
+	return fmt.Sprintf("input %d", i)
+}
