@@ -16,27 +16,75 @@ import (
 )
 
 // direct has the connections between ranks that need not be neighbors. They are made when a
-// collective first needs them: of two ranks, the lower one connects to the higher one.
+// collective first needs them.
 type direct struct {
+	config Config
+	maker  maker
+	conns  map[int]net.Conn // By rank.
+}
+
+// maker makes direct connections.
+type maker interface {
+	// one makes the connection to a rank, which calls its own maker for it.
+	one(ctx context.Context, rank int) (net.Conn, error)
+	// context ends when the maker is closed.
+	context() context.Context
+	close()
+}
+
+func newDirect(c Config, m maker) *direct {
+	return &direct{config: c, maker: m, conns: map[int]net.Conn{}}
+}
+
+// connect makes the missing connections to these ranks.
+func (d *direct) connect(ranks []int) error {
+	ctx, cancel := context.WithTimeout(d.maker.context(), d.config.Timeout)
+	defer cancel()
+	var group sync.WaitGroup
+	made, errs := make([]net.Conn, len(ranks)), make([]error, len(ranks))
+	for i, rank := range ranks {
+		if rank != d.config.Rank && d.conns[rank] == nil {
+			group.Go(func() { made[i], errs[i] = d.maker.one(ctx, rank) })
+		}
+	}
+	group.Wait()
+	for i, rank := range ranks {
+		if made[i] != nil {
+			d.conns[rank] = made[i]
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// close closes the connections.
+func (d *direct) close() {
+	d.maker.close()
+	for _, conn := range d.conns {
+		conn.Close()
+	}
+}
+
+// dialer makes connections over the network: of two ranks, the lower one connects to the higher
+// one.
+type dialer struct {
 	config    Config
 	key       network.Key
 	addresses func() ([][]string, error) // By rank.
 	listener  *network.Listener
-	conns     map[int]net.Conn // By rank.
 
 	mu      sync.Mutex
 	arrived map[int]chan net.Conn // By rank: those that have connected to this one.
 }
 
-func newDirect(c Config, l *network.Listener, r reply) *direct {
-	d := &direct{config: c, key: r.Key.For("direct"), listener: l, conns: map[int]net.Conn{}, arrived: map[int]chan net.Conn{}}
+func newDialer(c Config, l *network.Listener, r reply) *dialer {
+	d := &dialer{config: c, key: r.Key.For("direct"), listener: l, arrived: map[int]chan net.Conn{}}
 	d.addresses = sync.OnceValues(func() (all [][]string, err error) { return all, json.Unmarshal(r.All, &all) })
 	go l.Serve(d.key, d.accept)
 	return d
 }
 
 // accept takes a connection, which begins with the other rank's number.
-func (d *direct) accept(conn net.Conn) {
+func (d *dialer) accept(conn net.Conn) {
 	number := make([]byte, 8)
 	conn.SetReadDeadline(time.Now().Add(memberTime))
 	if _, err := io.ReadFull(conn, number); err != nil {
@@ -52,7 +100,7 @@ func (d *direct) accept(conn net.Conn) {
 }
 
 // from returns the channel for a rank's connection.
-func (d *direct) from(rank int) chan net.Conn {
+func (d *dialer) from(rank int) chan net.Conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.arrived[rank] == nil {
@@ -61,28 +109,8 @@ func (d *direct) from(rank int) chan net.Conn {
 	return d.arrived[rank]
 }
 
-// connect makes the missing connections to these ranks.
-func (d *direct) connect(ranks []int) error {
-	ctx, cancel := context.WithTimeout(d.listener.Context(), d.config.Timeout)
-	defer cancel()
-	var group sync.WaitGroup
-	made, errs := make([]net.Conn, len(ranks)), make([]error, len(ranks))
-	for i, rank := range ranks {
-		if rank != d.config.Rank && d.conns[rank] == nil {
-			group.Go(func() { made[i], errs[i] = d.one(ctx, rank) })
-		}
-	}
-	group.Wait()
-	for i, rank := range ranks {
-		if made[i] != nil {
-			d.conns[rank] = made[i]
-		}
-	}
-	return errors.Join(errs...)
-}
-
 // one makes the connection to a rank.
-func (d *direct) one(ctx context.Context, rank int) (net.Conn, error) {
+func (d *dialer) one(ctx context.Context, rank int) (net.Conn, error) {
 	if rank < d.config.Rank {
 		select {
 		case conn := <-d.from(rank):
@@ -106,10 +134,6 @@ func (d *direct) one(ctx context.Context, rank int) (net.Conn, error) {
 	return conn, nil
 }
 
-// close closes the connections and the listener.
-func (d *direct) close() {
-	d.listener.Close()
-	for _, conn := range d.conns {
-		conn.Close()
-	}
-}
+func (d *dialer) context() context.Context { return d.listener.Context() }
+
+func (d *dialer) close() { d.listener.Close() }

@@ -3,6 +3,7 @@ package tcp_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -22,11 +23,13 @@ const (
 	reduceScatter = 5
 	allToAll      = 6
 
-	int32s   = 4
-	int64s   = 5
-	bytes8   = 6
-	float32s = 11
-	float64s = 12
+	int32s    = 4
+	int64s    = 5
+	bytes8    = 6
+	float16s  = 10
+	float32s  = 11
+	float64s  = 12
+	bfloat16s = 16
 )
 
 // operation is a random collective of all ranks. The values are small integers, so that all types
@@ -43,6 +46,9 @@ func randomOperation(random *rand.Rand, ranks int) operation {
 	o.dtype, o.reduction = pick(random, []int{int32s, int64s, bytes8, float32s, float64s}), random.IntN(3)
 	if o.dtype == bytes8 && o.reduction == 0 {
 		o.reduction = 1
+	}
+	if o.kind != allReduce && o.kind != reduceScatter && random.IntN(3) == 0 { // They can't be reduced.
+		o.dtype = pick(random, []int{float16s, bfloat16s})
 	}
 	size := ranks
 	if random.IntN(2) == 0 {
@@ -99,6 +105,8 @@ func (o operation) encoded(n int, value func(i int) int) []byte {
 		switch x := value(i); o.dtype {
 		case bytes8:
 			data = append(data, byte(x))
+		case float16s, bfloat16s: // What the bits mean makes no difference.
+			data = binary.LittleEndian.AppendUint16(data, uint16(x))
 		case int32s:
 			data = binary.LittleEndian.AppendUint32(data, uint32(x))
 		case int64s:
@@ -167,39 +175,78 @@ func (o operation) run(c *tcp.Comm) ([]byte, error) {
 // TestPrograms runs random collectives of programs, of all ranks and of groups, between those of
 // the host.
 func TestPrograms(t *testing.T) {
-	sizes := []int{1, 2, 3, 6, 8, 16, 20}
+	sizes := map[string][]int{"in process": {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 20}, "loopback": {2, 3, 6}}
 	if testing.Short() { // With the race detector.
-		sizes = sizes[:4]
+		sizes = map[string][]int{"in process": {1, 2, 3, 6}, "loopback": {3}}
 	}
-	for _, ranks := range sizes {
-		t.Run(fmt.Sprintf("%d ranks", ranks), func(t *testing.T) {
-			seed := uint64(time.Now().UnixNano())
-			t.Log("seed", seed)
-			onRanks(t, ranks, func(c *tcp.Comm) {
-				random := rand.New(rand.NewPCG(seed, 0)) // The same on all ranks.
-				for range 30 {
-					o := randomOperation(random, ranks)
-					got, err := o.run(c)
-					if err != nil {
-						t.Errorf("%+v: %v", o, err)
-						return
+	for name, sizes := range sizes {
+		for _, ranks := range sizes {
+			t.Run(fmt.Sprintf("%d ranks %s", ranks, name), func(t *testing.T) {
+				seed := uint64(time.Now().UnixNano())
+				t.Log("seed", seed)
+				connected[name](t, ranks, func(c *tcp.Comm) {
+					random := rand.New(rand.NewPCG(seed, 0)) // The same on all ranks.
+					for range 30 {
+						if err := errors.Join(checkProgram(c, randomOperation(random, ranks)), checkHost(c, random)); err != nil {
+							t.Error(err)
+							return
+						}
 					}
-					if !bytes.Equal(got, o.want(c.Rank(), ranks)) {
-						t.Errorf("rank %d: %+v is wrong", c.Rank(), o)
-						return
-					}
-					if random.IntN(3) > 0 {
-						continue
-					}
-					sum := []int32{1, int32(c.Rank())}
-					if err := tcp.AllReduce(c, sum); err != nil || int(sum[0]) != ranks || int(sum[1]) != ranks*(ranks-1)/2 {
-						t.Errorf("the host's sum after %+v: %v, %v", o, sum, err)
-						return
-					}
-				}
+				})
 			})
-		})
+		}
 	}
+}
+
+// checkProgram runs a collective of a program.
+func checkProgram(c *tcp.Comm, o operation) error {
+	got, err := o.run(c)
+	if err != nil {
+		return fmt.Errorf("%+v: %w", o, err)
+	}
+	if !bytes.Equal(got, o.want(c.Rank(), c.Size())) {
+		return fmt.Errorf("rank %d: %+v is wrong", c.Rank(), o)
+	}
+	return nil
+}
+
+// checkHost runs a collective of the host, or none.
+func checkHost(c *tcp.Comm, random *rand.Rand) error {
+	ranks, root, count := c.Size(), random.IntN(c.Size()), pick(random, []int{0, 1, 5, 1000, 40_001})
+	value := func(rank, i int) int32 { return int32(element(rank, i)) }
+	values := make([]int32, ranks*count)
+	for i := range values {
+		values[i] = value(c.Rank(), i)
+	}
+	o := operation{kind: []int{allReduce, broadcast, allGather, reduceScatter, 0, 0}[random.IntN(6)], dtype: int32s, count: count, root: root}
+	mine := o.encoded(count, func(i int) int { return element(c.Rank(), i) })
+	var got []byte
+	var err error
+	switch o.kind {
+	case allReduce:
+		err = tcp.AllReduce(c, values[:count])
+		got = o.encoded(count, func(i int) int { return int(values[i]) })
+	case broadcast:
+		err = c.Broadcast(mine, root)
+		got = mine
+	case allGather:
+		var all [][]byte
+		all, err = c.AllGather(mine)
+		got = slices.Concat(all...)
+	case reduceScatter:
+		out := make([]int32, count)
+		err = tcp.ReduceScatter(c, values, out)
+		got = o.encoded(count, func(i int) int { return int(out[i]) })
+	default:
+		return nil
+	}
+	if err == nil && !bytes.Equal(got, o.want(c.Rank(), ranks)) {
+		err = fmt.Errorf("rank %d: the result is wrong", c.Rank())
+	}
+	if err != nil {
+		return fmt.Errorf("the host's %+v: %w", o, err)
+	}
+	return nil
 }
 
 // TestProgramsDisagree: if one rank's collective differs in anything, all ranks fail, and none gets

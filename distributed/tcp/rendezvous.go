@@ -83,7 +83,7 @@ func meet(ctx context.Context, c Config, neighbours *network.Listener, me member
 	}
 	comm, err := connect(ctx, c, neighbours, r)
 	if err == nil {
-		comm.direct = newDirect(c, others, r)
+		comm.direct = newDirect(c, newDialer(c, others, r))
 	}
 	return comm, err
 }
