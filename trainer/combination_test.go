@@ -38,6 +38,8 @@ type combination struct {
 	scales       bool
 	normalizes   bool // WithGradients divides each gradient by its norm.
 	l1, l2, clip float64
+
+	scalesDecay, decaysMatrices bool // Options that apply if an optimizer has weight decay.
 }
 
 // features are what a random network has.
@@ -71,15 +73,18 @@ func drawCombination(seed uint64) combination {
 	if c.validation > 0 && often(4) {
 		c.config.Schedule = trainer.ScheduleConfig{Kind: "plateau", Mode: "max", Gamma: 0.5, Patience: pick(1, 2)}
 	}
-	if c.config.Precision == "16-mixed" {
-		c.l1, c.l2 = 0, 0 // Their gradients are computed in float16, and overflow: see loss.
-	}
 	if often(2) {
 		c.stops = []int64{1 + rng.Int64N(int64(c.config.MaxSteps)-1)}
 	}
 	c.stops = append(c.stops, 0)
 	c.net.alike = often(2)
+	c.scalesDecay, c.decaysMatrices = often(2), often(2)
 	return c
+}
+
+// decays reports whether a network's optimizer has weight decay.
+func (c combination) decays(i int) bool {
+	return (i == 0 || c.two) && (c.optimizers[i] == "adamw" || c.optimizers[i] == "momentum")
 }
 
 func drawOptimizer(rng *rand.Rand) string {
@@ -98,8 +103,8 @@ func drawSchedule(rng *rand.Rand) trainer.ScheduleConfig {
 
 // String describes the combination for messages.
 func (c combination) String() string {
-	return fmt.Sprintf("%d examples in batches of %d, %d for an update, %d updates, %s, %v, two %v, %+v, schedule %s", c.examples, c.config.BatchSize,
-		c.config.AccumulateGradBatches, c.config.MaxSteps, c.config.Precision, c.optimizers, c.two, c.net, c.config.Schedule.Kind)
+	return fmt.Sprintf("%d examples in batches of %d, %d for an update, %d updates, %s, %v, two %v, %+v, schedule %s, decay scaled %v, only matrices %v", c.examples, c.config.BatchSize,
+		c.config.AccumulateGradBatches, c.config.MaxSteps, c.config.Precision, c.optimizers, c.two, c.net, c.config.Schedule.Kind, c.scalesDecay, c.decaysMatrices)
 }
 
 func (c combination) optimizer(i int) optimizer.Interface {
@@ -165,6 +170,12 @@ func (c combination) options() (all []trainer.Option) {
 	}
 	if c.scales {
 		all = append(all, trainer.ScaleRate("/a/logits", 0.1))
+	}
+	if c.scalesDecay && c.decays(0) {
+		all = append(all, trainer.ScaleDecay("/a/logits", 0.3))
+	}
+	if c.decaysMatrices && (c.decays(0) || c.decays(1)) {
+		all = append(all, trainer.NoDecayOfBiasesAndNorms())
 	}
 	if c.normalizes {
 		all = append(all, trainer.WithGradients(byNorm))

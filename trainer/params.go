@@ -29,6 +29,7 @@ func (r *run) logParams(training data.Dataset) error {
 	if r.rates.built {
 		maps.Copy(params, r.rates.params())
 	}
+	maps.Copy(params, r.scopeParams())
 	maps.Copy(params, r.surroundings(training))
 	return r.LogParams(params)
 }

@@ -73,8 +73,11 @@ func TestParams(t *testing.T) {
 		{"GoMLX's SGD", trainer.Config{BatchSize: 12}, optimizer.StochasticGradientDescent().Done(), nil, map[string]string{
 			"optimizer": "optimizer.SGDConfig", "learning_rate": "0.1", "optimizer.use_decay": "true", "optimizer.initial_learning_rate": "",
 		}},
-		{"SGD", trainer.Config{BatchSize: 12, Precision: "64-true"}, trainer.SGD{LearningRate: 0.01, Momentum: 0.9, Nesterov: true}, []trainer.Option{trainer.WithSchedule(half)}, map[string]string{
+		{"SGD", trainer.Config{BatchSize: 12, Precision: "64-true"}, trainer.SGD{LearningRate: 0.01, Momentum: 0.9, WeightDecay: 0.1, Nesterov: true}, []trainer.Option{
+			trainer.WithSchedule(half), trainer.ScaleDecay("/logits", 0.5), trainer.ScaleDecay("/", 0), trainer.NoDecayOfBiasesAndNorms(), trainer.ScaleRate("/", 2), trainer.Freeze("/first"),
+		}, map[string]string{
 			"optimizer": "trainer.SGD", "learning_rate": "0.01", "optimizer.momentum": "0.9", "optimizer.nesterov": "true", "schedule": "trainer.ScheduleFunc", "schedule.kind": "",
+			"scale_decay": "/logits 0.5, / 0", "no_decay_of_biases_and_norms": "true", "scale_rate": "/ 2", "freeze": "/first",
 		}},
 		{"the user's", trainer.Config{BatchSize: 12}, looped, nil, map[string]string{
 			"optimizer": "trainer_test.own", "learning_rate": "0.001", "optimizer.alpha": "0.1", "optimizer.steps": "7", "optimizer.hidden": "true",

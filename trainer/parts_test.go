@@ -104,6 +104,7 @@ func dividedCases() []dividedCase {
 		{name: "averages", task: adam(), config: trainer.Config{EMADecay: 0.9}},
 		{name: "frozen", task: adam(), options: []trainer.Option{trainer.Freeze("/body")}},
 		{name: "rates", task: adam(), options: []trainer.Option{trainer.ScaleRate("/body", 0.1)}},
+		{name: "decays", task: oddTask(adamW(0.5)), options: []trainer.Option{trainer.ScaleDecay("/body", 0.1), trainer.NoDecayOfBiasesAndNorms()}},
 		{name: "schedule", task: adam(), config: trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "cosine", WarmupSteps: 2}}},
 		{name: "histograms", task: adam(), config: trainer.Config{LogHistogramsEvery: 2, GradientClipNorm: 0.05}},
 		{name: "changed gradients", task: adam(), config: trainer.Config{GradientClipNorm: 0.05}, options: []trainer.Option{trainer.WithGradients(byNorm)}},

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path"
@@ -46,7 +47,7 @@ func (t *Trainer) checkScopes() error {
 			return fmt.Errorf("ScaleRate %q: the factor must be more than 0 and finite, got %g: use Freeze for variables that must not change", s.scope, s.factor)
 		}
 	}
-	return t.checkDivide()
+	return errors.Join(t.decays.check(t.task.objectives), t.checkDivide())
 }
 
 func checkScope(scope string) error {
@@ -99,10 +100,10 @@ func setTrainable(all []*model.Variable, trainable bool) {
 	}
 }
 
-// factor returns the factor of a variable's learning rate.
-func (s *stepper) factor(path string) float64 {
+// factorOf returns the factor of a variable: that of the longest scope that it is in.
+func factorOf(scales []scale, path string) float64 {
 	factor, longest := 1.0, 0
-	for _, scale := range s.scales {
+	for _, scale := range scales {
 		if under(path, scale.scope) && len(scale.scope) > longest {
 			factor, longest = scale.factor, len(scale.scope)
 		}
@@ -122,7 +123,7 @@ func valuesOf(g *graph.Graph, variables []*model.Variable) []*graph.Node {
 // rescale multiplies the change of each variable since before by the variable's factor.
 func (s *stepper) rescale(g *graph.Graph, variables []*model.Variable, before []*graph.Node) {
 	for i, v := range variables {
-		if factor := s.factor(v.Path()); factor != 1 {
+		if factor := factorOf(s.scales, v.Path()); factor != 1 {
 			change := graph.Sub(v.NodeValue(g), before[i])
 			v.SetNodeValue(graph.Add(before[i], graph.MulScalar(change, factor)))
 		}
@@ -130,14 +131,54 @@ func (s *stepper) rescale(g *graph.Graph, variables []*model.Variable, before []
 }
 
 // checkScales panics if a scope with a factor has no trainable variable.
-func (s *stepper) checkScales() {
-	for _, scale := range s.scales {
-		found := false
+func (s *stepper) checkScales(option string, scales []scale) {
+	for _, scale := range scales {
+		var all []string
 		for v := range s.store.IterVariables() {
-			found = found || v.Trainable && under(v.Path(), scale.scope)
+			if v.Trainable {
+				all = append(all, v.Path())
+			}
 		}
-		if !found {
-			panic(fmt.Errorf("trainer: ScaleRate: the model has no variable that is trained under %q", scale.scope))
+		if !slices.ContainsFunc(all, func(path string) bool { return under(path, scale.scope) }) {
+			panic(fmt.Errorf("trainer: %s: the model has no variable that is trained under %q, only under %q", option, scale.scope, near(scale.scope, all)))
 		}
 	}
+}
+
+// near returns the scopes and variables that are where a scope was looked for: in the deepest scope
+// above it that exists.
+func near(scope string, paths []string) (all []string) {
+	above := path.Dir(scope)
+	for above != "/" && !slices.ContainsFunc(paths, func(path string) bool { return under(path, above) }) {
+		above = path.Dir(above)
+	}
+	for _, path := range paths {
+		if under(path, above) {
+			first, _, _ := strings.Cut(path[len(strings.TrimSuffix(above, "/"))+1:], "/")
+			all = append(all, strings.TrimSuffix(above, "/")+"/"+first)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// scalesText returns scopes with their factors, as text.
+func scalesText(scales []scale) string {
+	all := make([]string, len(scales))
+	for i, s := range scales {
+		all[i] = fmt.Sprintf("%s %g", s.scope, s.factor)
+	}
+	return strings.Join(all, ", ")
+}
+
+// scopeParams returns the hyper-parameters of the options about scopes.
+func (t *Trainer) scopeParams() map[string]any {
+	params := t.decays.params()
+	if len(t.frozen) > 0 {
+		params["freeze"] = strings.Join(t.frozen, ", ")
+	}
+	if len(t.scales) > 0 {
+		params["scale_rate"] = scalesText(t.scales)
+	}
+	return params
 }

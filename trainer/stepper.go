@@ -32,6 +32,7 @@ type stepper struct {
 	localNorms   bool     // See Config.LocalBatchNorm.
 	frozen       []string // Scopes.
 	scales       []scale
+	decays       decays
 	changes      []GradientFn
 	trainMetrics []trainMetric
 	parts        *parts                // Nil unless the ranks share the update.
@@ -121,7 +122,8 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 		scopes[i] = s.store.Scope(s.objectives[i].Scope)
 	}
 	defer s.freeze(g)()
-	s.checkScales()
+	s.checkScales("ScaleRate", s.scales)
+	s.checkDecays()
 	s.checkDivided()
 	gradients := s.gradients(g, scopes, losses)
 	s.shown.node = nil
@@ -265,11 +267,15 @@ func (s *stepper) finite(gradients []*graph.Node) *graph.Node {
 // update lets an objective's optimizer change its variables or, if the ranks share the update, this
 // rank's parts of them.
 func (s *stepper) update(g *graph.Graph, o Objective, scope *model.Scope, variables []*model.Variable, gradients []*graph.Node, loss *graph.Node) {
+	decayed := s.decayed(o, variables)
+	run := func() {
+		s.scaleDecay(g, decayed, func() { apply(o, scope, gradients, loss) })
+	}
 	if s.parts == nil {
-		apply(o, scope, gradients, loss)
+		run()
 		return
 	}
-	s.parts.update(s.store, g, scope, variables, func() { apply(o, scope, gradients, loss) })
+	s.parts.update(s.store, g, scope, variables, run)
 }
 
 // wholeSum returns a sum over whole gradients, of the sum over what this rank has.
