@@ -49,10 +49,16 @@ func TestStepTable(t *testing.T) {
 		return r
 	}
 	report.Networks[0].Rows = []stepRow{
-		row("gonbatch", "", layout{1, 1}, 2188, 29.25), row("PyTorch", "2.15", layout{1, 1}, 1652, 38.74),
-		row("gonbatch", "", layout{2, 1}, 4300, 29.77), row("PyTorch", "2.15", layout{2, 1}, 2829, 45.2),
+		row("gonbatch", "", layout{1, 1}, 2188, 29.25), row(torchBest, "2.15", layout{1, 1}, 1652, 38.74), row(torchDefaults, "2.15", layout{1, 1}, 1500, 42.67),
+		row("gonbatch", "", layout{2, 1}, 4300, 29.77), row(torchBest, "2.15", layout{2, 1}, 2829, 45.2), row(torchDefaults, "2.15", layout{2, 1}, 3304, 38.74),
+		row(jaxGloo, "", layout{2, 1}, 1000, 128), row(oursApart, "", layout{2, 1}, 4376, 29.25),
+		row("gonbatch, zero1", "", layout{2, 1}, 4000, 32), row("PyTorch ZeRO", "2.15", layout{2, 1}, 2000, 64),
 		row("gonbatch", "", layout{1, 4}, 5000, 12.8), row("PyTorch", "2.15", layout{1, 4}, 4000, 16),
 	}
+	for i := range report.Networks[0].Rows {
+		report.Networks[0].Rows[i].Zero1 = strings.Contains(strings.ToLower(report.Networks[0].Rows[i].Name), "zer")
+	}
+	report.Networks[0].addFaster()
 	report.Networks[1].Rows = []stepRow{row("gonbatch", "", layout{1, 1}, 29.25, 1094)}
 	want := `
 A CPU, load average before: 0.02.
@@ -64,11 +70,21 @@ A CPU, load average before: 0.02.
 | ranks | cores each | | inputs/s | ms a step | processor ms | first step s | peak MB | gonbatch is |
 |--:|--:|---|--:|--:|--:|--:|--:|--:|
 | 1 | 1 | gonbatch | 2188 | 29.25 | 28.25 | 2.5 | 512 | 1.00 x |
-| 1 | 1 | PyTorch 2.15 | 1652 | 38.74 | 37.74 | 2.5 | 512 | 1.32 x |
+| 1 | 1 | PyTorch DDP, best settings 2.15 | 1652 | 38.74 | 37.74 | 2.5 | 512 | 1.32 x |
+| 1 | 1 | PyTorch DDP, defaults 2.15 | 1500 | 42.67 | 41.67 | 2.5 | 512 | 1.46 x |
+| 1 | 1 | PyTorch DDP, the faster: best settings 2.15 | 1652 | 38.74 | 37.74 | 2.5 | 512 | 1.32 x |
 | 2 | 1 | gonbatch | 4300 | 29.77 | 28.77 | 2.5 | 512 | 1.00 x |
-| 2 | 1 | PyTorch 2.15 | 2829 | 45.20 | 44.20 | 2.5 | 512 | 1.52 x |
+| 2 | 1 | PyTorch DDP, best settings 2.15 | 2829 | 45.20 | 44.20 | 2.5 | 512 | 1.52 x |
+| 2 | 1 | PyTorch DDP, defaults 2.15 | 3304 | 38.74 | 37.74 | 2.5 | 512 | 1.30 x |
+| 2 | 1 | PyTorch DDP, the faster: defaults 2.15 | 3304 | 38.74 | 37.74 | 2.5 | 512 | 1.30 x |
+| 2 | 1 | JAX (gloo) | 1000 | 128.00 | 127.00 | 2.5 | 512 | 4.30 x |
+| 2 | 1 | gonbatch, ranks on their own | 4376 | 29.25 | 28.25 | 2.5 | 512 | 0.98 x |
+| 2 | 1 | gonbatch, zero1 | 4000 | 32.00 | 31.00 | 2.5 | 512 | 1.00 x |
+| 2 | 1 | PyTorch ZeRO 2.15 | 2000 | 64.00 | 63.00 | 2.5 | 512 | 2.00 x |
 | 1 | 4 | gonbatch | 5000 | 12.80 | 11.80 | 2.5 | 512 | 1.00 x |
 | 1 | 4 | PyTorch 2.15 | 4000 | 16.00 | 15.00 | 2.5 | 512 | 1.25 x |
+
+2 ranks of one core take so many times as many inputs a second as one: gonbatch 1.97 times, its ranks on their own 2.00 times, PyTorch, the faster, 2.00 times.
 
 ## ResNet-18
 

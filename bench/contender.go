@@ -49,6 +49,7 @@ type contender struct {
 	name  string
 	start starter
 	apart bool // Its processes don't know of one another, and each measures itself alone.
+	zero1 bool // Each rank has a part of the optimizer's state.
 }
 
 // starter returns the processes of a measurement, one rank for each of the given cores, or one for
@@ -67,16 +68,28 @@ func contenders(ctx context.Context, n network, own func(program string) starter
 		return nil, fmt.Errorf("%s: no Python environment with PyTorch and JAX: run tests/setup.sh bench", python)
 	}
 	// XLA compiles the first step, as in JAX.
-	ours := contender{name: "gonbatch", start: own(program)}.with("--model=" + n.name).environ(rundir.EnvCompileCache + "=" + compilecache.Off)
+	ours := contender{name: oursTogether, start: own(program)}.with("--model=" + n.name).environ(rundir.EnvCompileCache + "=" + compilecache.Off)
 	torch := contender{start: others(python, "bench/peers/pytorch_ddp.py")}.with("--model=" + n.name)
 	best, defaults := torch.with("--best").environ(keepMemory...), torch
-	best.name, defaults.name = "PyTorch DDP, best settings", "PyTorch DDP, defaults"
-	jax := contender{name: "JAX (gloo)", start: others(python, "bench/peers/jax_spmd.py")}.with("--model=" + n.name)
+	best.name, defaults.name = torchBest, torchDefaults
+	jax := contender{name: jaxGloo, start: others(python, "bench/peers/jax_spmd.py")}.with("--model=" + n.name).environ(keepMemory...)
 	return []contender{ours, best, defaults, jax}, nil
 }
 
-// keepMemory makes glibc's malloc keep large blocks that are freed, as gonbatch does by itself.
-var keepMemory = []string{"MALLOC_MMAP_THRESHOLD_=1073741824", "MALLOC_TRIM_THRESHOLD_=17179869184"}
+// The peers. Which way of PyTorch's is faster depends on the network.
+const (
+	torchBest     = "PyTorch DDP, best settings"
+	torchDefaults = "PyTorch DDP, defaults"
+	jaxGloo       = "JAX (gloo)"
+)
+
+// keepMemory makes glibc's malloc keep large blocks that are freed, in huge pages, as gonbatch does
+// by itself: PyTorch's backward pass runs in a thread, and the malloc of other threads than the
+// first can't keep blocks of more than 64 MiB. Huge pages need glibc 2.35; others ignore the tunable.
+var keepMemory = []string{
+	"MALLOC_MMAP_THRESHOLD_=1073741824", "MALLOC_TRIM_THRESHOLD_=17179869184",
+	"GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1",
+}
 
 // build compiles a command of this module and returns the program's absolute path.
 func build(ctx context.Context, pkg, name string) (string, error) {
@@ -94,9 +107,7 @@ func build(ctx context.Context, pkg, name string) (string, error) {
 // its core.
 func mpi(program string) starter {
 	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
-		// $1 has the cores, in the order of the ranks.
-		pin := []string{"bash", "-c", `cores=($1); shift; exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-0}]}" "$@"`, "pin", join(cores), program}
-		words := append(pin, args...)
+		words := append(pinned(cores, program), args...)
 		if len(cores) > 1 {
 			words = append([]string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", strconv.Itoa(len(cores))}, words...)
 		}
@@ -104,6 +115,12 @@ func mpi(program string) starter {
 		cmd.Env = append(os.Environ(), rundir.EnvDevices+"=1", rundir.EnvPlatform+"=cpu")
 		return []*exec.Cmd{cmd}, nil
 	}
+}
+
+// pinned returns a command line that runs a program on its rank's core.
+func pinned(cores []int, program string) []string {
+	// $1 has the cores, in the order of the ranks.
+	return []string{"bash", "-c", `cores=($1); shift; exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-0}]}" "$@"`, "pin", join(cores), program}
 }
 
 // apart starts a program once for each core, pinned to it, as that many jobs of one rank.

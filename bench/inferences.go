@@ -119,7 +119,7 @@ func (n *inferenceNetwork) add(ours bool, line inferenceLine) {
 // markdown is the report as tables.
 func (r inferenceReport) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Inference\n\nThe time from a batch of images in memory to their logits in memory, on one core: gonbatch %s, and\nPyTorch %s with eval, inference_mode, channels_last, and a malloc that keeps freed memory. Each figure\nis the median of %s, in which the contenders take turns; each round counts with its median batch, and\nwith the mean of the processor time, which other work on the machine changes less.\n%s, load average before: %s.%s\n",
+	fmt.Fprintf(&b, "# Inference\n\nThe time from a batch of images in memory to their logits in memory, on one core: gonbatch %s, and\nPyTorch %s with eval, inference_mode, channels_last, and a malloc that keeps freed memory, in huge pages.\nEach figure is the median of %s, in which the contenders take turns; each round counts with its\nmedian batch, and with the mean of the processor time, which other work on the machine changes less.\n%s, load average before: %s.%s\n",
 		r.Versions[0], r.Versions[1], plural.Of(r.Rounds, "round"), r.CPU, r.Load, busy(r.Load))
 	for _, n := range r.Networks {
 		fmt.Fprintf(&b, "\n## %s\n\n| batch | gonbatch, ms | images/s | PyTorch, ms | images/s | gonbatch is | CPU ms | PyTorch, CPU ms | gonbatch is |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", n.Title)

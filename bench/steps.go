@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
@@ -40,14 +39,26 @@ func (l layout) contenders(ctx context.Context, n network) ([]contender, error) 
 	}
 	switch ours := limits[0]; {
 	case l.ranks > 1:
-		ours.name, ours.apart = "gonbatch, ranks on their own", true
-		all = append(all, ours)
+		ours.name, ours.apart = oursApart, true
+		all = append(append(all, ours), n.dividing(all[0], all[1])...)
 	case n.products:
 		ours = ours.with("--products")
 		ours.name = "gonbatch, products alone"
 		all = append(all, ours)
 	}
 	return all, nil
+}
+
+// dividing returns the two contenders with the optimizer's state divided among the ranks, of a
+// network with so many parameters that it matters.
+func (n network) dividing(ours, torch contender) []contender {
+	if !n.zero1 {
+		return nil
+	}
+	ours, torch = ours.with("--zero1"), torch.with("--zero1")
+	ours.name, torch.name = "gonbatch, zero1", "PyTorch ZeroRedundancyOptimizer, best settings"
+	ours.zero1, torch.zero1 = true, true
+	return []contender{ours, torch}
 }
 
 // onAllCores are the contenders of one rank.
@@ -80,10 +91,13 @@ type stepNetwork struct {
 	Rows  []stepRow `json:"rows"`
 }
 
-// stepRow is one contender on one layout. The first row for each layout is gonbatch's.
+// stepRow is one contender on one layout. The first row for each layout is gonbatch's, as is the
+// first of those with zero1.
 type stepRow struct {
 	Name            string    `json:"name"`
 	Version         string    `json:"version,omitempty"`
+	Of              string    `json:"of,omitempty"` // The contender that was the faster of two.
+	Zero1           bool      `json:"zero1,omitempty"`
 	Ranks           int       `json:"ranks"`
 	Cores           int       `json:"cores_per_rank"`
 	ImagesPerSecond float64   `json:"images_per_second"`
@@ -158,10 +172,11 @@ func (n network) measure(ctx context.Context, cores []int, opts options, out io.
 		}
 	}
 	for _, t := range turns {
-		row := stepRow{Name: t.name, Ranks: t.ranks, Cores: t.cores}
+		row := stepRow{Name: t.name, Ranks: t.ranks, Cores: t.cores, Zero1: t.zero1}
 		row.fill(t.measured)
 		found.Rows = append(found.Rows, row)
 	}
+	found.addFaster()
 	return found, nil
 }
 
@@ -174,39 +189,6 @@ func (r *stepRow) fill(all []measurement) {
 	r.PeakMB = median(all, func(m measurement) float64 { return m.PeakMB })
 	for _, m := range all {
 		r.All = append(r.All, m.ImagesPerSecond)
-	}
-}
-
-// markdown returns the report as tables. The ratio says how many times as fast gonbatch is.
-func (r stepReport) markdown() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `# The training step
-
-Ranks of one core, and one of several. Medians of %d rounds, in which the contenders take turns; each round counts with its
-median step. PyTorch's best settings are channels last, the fused optimizer, and a malloc that keeps
-freed memory. Processor time and memory are the first rank's; a rank that waits for another may use
-its processor.
-"First step" is the time from the start of the process to the end of its first step, with an empty
-compile cache.
-%s, load average before: %s.
-`, r.Rounds, r.CPU, r.Load)
-	for _, n := range r.Networks {
-		n.write(&b)
-	}
-	return b.String()
-}
-
-func (n stepNetwork) write(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## %s\n\n%d inputs for each rank, %d steps a round.\n\n", n.Title, n.Batch, n.Steps)
-	fmt.Fprintf(b, "| ranks | cores each | | inputs/s | ms a step | processor ms | first step s | peak MB | gonbatch is |\n|--:|--:|---|--:|--:|--:|--:|--:|--:|\n")
-	ours := map[layout]float64{}
-	for _, row := range n.Rows {
-		on := layout{row.Ranks, row.Cores}
-		if _, ok := ours[on]; !ok {
-			ours[on] = row.ImagesPerSecond
-		}
-		name := strings.TrimSpace(row.Name + " " + row.Version)
-		fmt.Fprintf(b, "| %d | %d | %s | %.4g | %.2f | %.2f | %.1f | %.0f | %.2f x |\n", row.Ranks, row.Cores, name, row.ImagesPerSecond, row.MillisPerStep, row.CPUPerStep, row.FirstStep, row.PeakMB, ours[on]/row.ImagesPerSecond)
 	}
 }
 

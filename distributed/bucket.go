@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -21,14 +22,14 @@ const stoppedBytes = 32 << 20
 
 // travellingBytes is the size of a bucket that a thread of this process sends while the program
 // computes: so small that those of a small network don't all wait for its last gradient. See
-// docs/adr/0026.
+// docs/adr/0026. `go run ./bench -only nodes` measures other sizes.
 const travellingBytes = 1 << 20
 
 // averageBytes returns how large a bucket of a type may be for an average. Half precision doesn't
 // travel.
 func averageBytes(dtype dtypes.DType) int {
 	if pjrt.Splits() && !dtype.IsHalfPrecision() {
-		return min(travellingBytes, bucketBytes())
+		return min(cmp.Or(pjrt.SplitBytes(), travellingBytes), bucketBytes())
 	}
 	return bucketBytes()
 }

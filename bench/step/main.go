@@ -38,7 +38,8 @@ import (
 type options struct {
 	model                string
 	batch, steps, warmUp int
-	products             bool
+	bucket               int
+	products, zero1      bool
 	profile              bool
 }
 
@@ -48,8 +49,10 @@ func main() {
 	flag.IntVar(&o.batch, "batch", 64, "inputs in a step, for each rank")
 	flag.IntVar(&o.steps, "steps", 100, "steps to time")
 	flag.IntVar(&o.warmUp, "warm-up", 5, "steps before, with the compilation")
+	flag.IntVar(&o.bucket, "bucket", 0, "bytes of gradients that travel together, with GONBATCH_OVERLAP=on (0: the default)")
 	flag.BoolVar(&o.products, "products", false, "time only the products of matrices of a step, each by itself")
 	flag.BoolVar(&o.profile, "profile", false, "write to stderr what the custom calls take in a step")
+	flag.BoolVar(&o.zero1, "zero1", false, "divide the optimizer's state among the ranks")
 	flag.Parse()
 	if err := run(o); err != nil {
 		log.Fatal(err)
@@ -60,6 +63,10 @@ func run(o options) (err error) {
 	if min(o.batch, o.steps, o.warmUp) < 1 {
 		return fmt.Errorf("-batch %d -steps %d -warm-up %d: each must be at least 1", o.batch, o.steps, o.warmUp)
 	}
+	if o.bucket < 0 {
+		return fmt.Errorf("-bucket %d: want a number of bytes, or 0 for the default", o.bucket)
+	}
+	pjrt.SetSplitBytes(o.bucket)
 	task, err := newTask(o.model)
 	if err != nil {
 		return err
@@ -72,7 +79,11 @@ func run(o options) (err error) {
 	if o.products {
 		return reportProducts(world, o)
 	}
-	trainer := train.NewTrainer(world.Backend(), model.NewStore(), task.network, task.loss, world.Optimizer(task.optimizer), nil, nil)
+	optimizer, err := task.optimizerFor(world, o.zero1)
+	if err != nil {
+		return err
+	}
+	trainer := train.NewTrainer(world.Backend(), model.NewStore(), task.network, task.loss, optimizer, nil, nil)
 	data := task.inputs(o.batch, rand.New(rand.NewPCG(1, uint64(world.Rank()))))
 	var c clock
 	for metrics, err := range steps(world, trainer, data, o.warmUp+o.steps) {

@@ -17,6 +17,16 @@ func Split(on bool) { split.Store(on) }
 // Splits reports whether Split is on.
 func Splits() bool { return split.Load() }
 
+// splitBytes is the value of SetSplitBytes.
+var splitBytes atomic.Int64
+
+// SetSplitBytes sets how many bytes of gradients may travel together while programs compute, in the
+// programs that are built from now on, for measurements. 0 is the default.
+func SetSplitBytes(bytes int) { splitBytes.Store(int64(bytes)) }
+
+// SplitBytes returns the value of SetSplitBytes.
+func SplitBytes() int { return int(splitBytes.Load()) }
+
 // StartAllReduceMean begins the mean of x over all ranks, and returns a function that returns it.
 // What the program computes in between, it computes while the mean travels: call the function once
 // all means have been started that can be.
