@@ -60,6 +60,15 @@ func (w watched) Barrier() error {
 	return w.watch.Enter(watch.Barrier, watch.Bytes, 0)(w.communicator.Barrier())
 }
 
+// prepareSums prepares for many sums of few values, if the communicator needs that.
+func (w watched) prepareSums() error {
+	tree, ok := w.communicator.(interface{ LinkTree() error })
+	if !ok {
+		return nil
+	}
+	return w.watch.Enter(watch.Barrier, watch.Bytes, 0)(tree.LinkTree())
+}
+
 func (w watched) Transport() unsafe.Pointer {
 	inner := w.communicator.Transport()
 	if inner == nil {

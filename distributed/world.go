@@ -183,6 +183,15 @@ func (w *World) Barrier() error { return w.peers.Barrier() }
 // AllReduceSum replaces each value with its sum over all ranks. It is collective.
 func (w *World) AllReduceSum(values []float64) error { return w.peers.AllReduce(values) }
 
+// PrepareSums makes later calls of AllReduceSum with few values fast on many ranks, whose first
+// ones don't pay for connections to ranks far away. The trainer calls it. It is collective.
+func (w *World) PrepareSums() error {
+	if p, ok := w.peers.(watched); ok {
+		return p.prepareSums()
+	}
+	return nil
+}
+
 // OnClose registers a function that Close calls. The last one registered runs first.
 func (w *World) OnClose(f func() error) { w.atClose = append(w.atClose, f) }
 

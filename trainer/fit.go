@@ -81,6 +81,9 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err := t.rewindLoggers(); err != nil {
 		return err
 	}
+	if err := t.world.PrepareSums(); err != nil { // For votes and reports.
+		return err
+	}
 	stop := newStopper(ctx, t.world, t.at.Step, time.Now)
 	defer stop.close()
 	t.listener.begin(stop)

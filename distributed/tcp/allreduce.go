@@ -7,7 +7,7 @@ import "errors"
 func AllReduce[T Number](c *Comm, values []T) error {
 	return c.do("all-reduce", func() error {
 		t, i, sum, data := c.world, intent{kind: kindAllReduce, dtype: typeOf[T]()}, reductionOf[T](reduceSum), bytesOf(values)
-		if t.size() >= chainRanks && len(data) <= maxReduced && !t.treed {
+		if t.size() >= chainRanks && len(data) <= maxReduced && !t.treed && !t.linked {
 			return t.reduceChain(i, sum, data)
 		}
 		return t.allReduce(i, sum, data)

@@ -4,7 +4,7 @@ package tcp
 // result around. In a ring of n ranks that takes 2n messages, one after the other, where the ring
 // algorithm takes n messages of each rank: with a thousand ranks, a million. So many cost a machine
 // with many ranks seconds of processor time. Recursive doubling takes fewer, but each rank needs
-// connections for it; compiled programs have them.
+// connections for it: compiled programs have them, and training loops (Comm.LinkTree).
 
 // The chain is for at least chainRanks ranks. A message on it has at most maxGathered or maxReduced
 // bytes: more are faster in the ring, where each message has only a part.

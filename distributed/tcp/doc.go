@@ -10,8 +10,8 @@
 // A large all-reduce is the ring algorithm (Patarasuk and Yuan, Bandwidth optimal all-reduce
 // algorithms for clusters of workstations, 2009): each rank sends and receives 2(n-1)/n of the
 // data. A small one in a program is recursive doubling, over direct connections. On the host,
-// little data of many ranks goes along a chain. All ranks get the same bits. On a fast network the
-// cluster's MPI is faster.
+// little data of many ranks goes along a chain until Comm.LinkTree, or a program, has made these
+// connections. All ranks get the same bits. On a fast network the cluster's MPI is faster.
 //
 // Direct connections between ranks that are not neighbors are made when a collective first needs
 // them: also for all-to-all, and for groups of ranks.

@@ -61,6 +61,17 @@ func powerOfTwo(n int) int {
 	return p
 }
 
+// LinkTree makes the connections for recursive doubling, which AllReduce then uses for little data
+// of any number of ranks: so many small sums need not take the chain. It is collective.
+func (c *Comm) LinkTree() error {
+	return c.do("connect as a tree", func() error {
+		if c.size == 1 || c.direct == nil {
+			return nil
+		}
+		return c.world.linkTree()
+	})
+}
+
 // linkTree connects this rank to its partners.
 func (t *team) linkTree() error {
 	if t.treed || t.linked {
