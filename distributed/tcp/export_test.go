@@ -1,6 +1,45 @@
 package tcp
 
-import "unsafe"
+import (
+	"net"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Work is what a rank has sent and received.
+type Work struct{ Messages, Sent, Received atomic.Int64 }
+
+// counted is a connection whose traffic is counted.
+type counted struct {
+	net.Conn
+	work *Work
+}
+
+func (c counted) Write(data []byte) (int, error) {
+	n, err := c.Conn.Write(data)
+	c.work.Messages.Add(1)
+	c.work.Sent.Add(int64(n))
+	return n, err
+}
+
+func (c counted) Read(data []byte) (int, error) {
+	n, err := c.Conn.Read(data)
+	c.work.Received.Add(int64(n))
+	return n, err
+}
+
+// Count counts the traffic of a rank from now on, over the connections that it has.
+func Count(c *Comm) *Work {
+	work := &Work{}
+	c.world.from.conn, c.world.to.conn = counted{c.world.from.conn, work}, counted{c.world.to.conn, work}
+	for rank, conn := range c.direct.conns {
+		c.direct.conns[rank] = counted{conn, work}
+	}
+	return work
+}
+
+// Treed reports whether the rank has the connections of a tree.
+func Treed(c *Comm) bool { return c.world.treed }
 
 // Call is a collective of a compiled program, with the numbers of a transport.
 type Call struct {
