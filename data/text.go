@@ -20,13 +20,14 @@ import (
 // shifted by one: the token that follows each of them.
 //
 // The windows are side by side, so an epoch reads the text once; an incomplete window at the end is
-// left out. In each epoch of a training they begin at other places. Divide a text by the method
-// Split: the function Split draws windows at random, and in a training each part's windows would
-// reach into those of the other.
+// left out. In each epoch of a training run they begin at other places; see Seeded. Divide a text
+// by the method Split: the function Split draws windows at random, and in a training run each
+// part's windows would reach into those of the other.
 type Windows struct {
 	name    string
 	context int
 	tokens  tokens
+	seed    uint64
 }
 
 var _ Epochs = (*Windows)(nil)
@@ -99,7 +100,17 @@ func newWindows(name string, context int, all tokens) (*Windows, error) {
 	if all.len() <= context {
 		return nil, fmt.Errorf("data: %s has %s; a context of %d needs at least %d, because each is followed by one to predict", name, plural.Of(all.len(), "token"), context, context+1)
 	}
-	return &Windows{name, context, all}, nil
+	return &Windows{name: name, context: context, tokens: all}, nil
+}
+
+// Seeded returns the same windows, which begin at other places in the epochs of a training run.
+// Without it, the seed is 0. The text is shared.
+//
+//	trainSet = trainSet.Seeded(7) // The trainer's seed.
+func (w *Windows) Seeded(seed uint64) *Windows {
+	other := *w
+	other.seed = seed
+	return &other
 }
 
 // Split divides the text: fraction of its tokens are in the first part, the others in the second.
@@ -112,8 +123,10 @@ func (w *Windows) Split(fraction float64) (first, second *Windows, err error) {
 	if first, err = newWindows(w.name+"-first", w.context, w.tokens.slice(0, at)); err != nil {
 		return nil, nil, err
 	}
-	second, err = newWindows(w.name+"-second", w.context, w.tokens.slice(at, w.tokens.len()))
-	return first, second, err
+	if second, err = newWindows(w.name+"-second", w.context, w.tokens.slice(at, w.tokens.len())); err != nil {
+		return nil, nil, err
+	}
+	return first.Seeded(w.seed), second.Seeded(w.seed), nil
 }
 
 // Name implements Dataset.
@@ -143,9 +156,9 @@ func (w *Windows) Batch(indices []int) (inputs, labels []*tensors.Tensor, err er
 }
 
 // EpochBatch implements Epochs. The first window of an epoch begins at a random place in what is
-// the first window of Batch.
+// the first window of Batch. The place depends only on the epoch and the seed.
 func (w *Windows) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	return w.batch(indices, rand.New(rand.NewPCG(windowStream, uint64(epoch))).IntN(w.context))
+	return w.batch(indices, rand.New(rand.NewPCG(windowStream^w.seed, uint64(epoch))).IntN(w.context))
 }
 
 // windowStream makes the random numbers differ from those of other packages with the same epoch.

@@ -202,6 +202,47 @@ func TestTextShifts(t *testing.T) {
 	}
 }
 
+// TestTextSeeds: the places of windows differ between seeds and are equally likely, those of seed 0
+// stay what they were in earlier versions, and the parts of a text keep the seed.
+func TestTextSeeds(t *testing.T) {
+	const context, seeds = 26, 5200
+	plain, err := data.Text("x", strings.Repeat("abcdefghijklmnopqrstuvwxyz", 10), data.Bytes(), context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shift := func(ds *data.Windows, epoch int) int {
+		x, _ := windows(t, ds, epoch, []int{0}, context)
+		return int(x[0][0] - 'a')
+	}
+	for epoch := range 20 {
+		want := rand.New(rand.NewPCG(0x77696e646f7773, uint64(epoch))).IntN(context)
+		if got := shift(plain, epoch); got != want || shift(plain.Seeded(0), epoch) != want {
+			t.Errorf("epoch %d without a seed begins at %d, want %d", epoch, got, want)
+		}
+	}
+	var counts, after [context]int
+	for seed := range uint64(seeds) {
+		at := shift(plain.Seeded(seed), 3)
+		counts[at]++
+		after[(shift(plain.Seeded(seed+1), 3)-at+context)%context]++ // Similar seeds have nothing in common.
+	}
+	for place := range context {
+		if n, m := counts[place], after[place]; n < 100 || n > 300 || m < 100 || m > 300 {
+			t.Errorf("%d of %d seeds begin at %d, and %d are followed by one so far away; want about %d", n, seeds, place, m, seeds/context)
+		}
+	}
+	for seed := range uint64(50) {
+		first, second, err := plain.Seeded(seed).Split(0.5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := shift(plain.Seeded(seed), 5)
+		if a, b := shift(first, 5), shift(second, 5); a != want || b != want {
+			t.Errorf("seed %d: the parts begin at %d and %d, the text at %d", seed, a, b, want)
+		}
+	}
+}
+
 // TestTextSplit: no token is in both parts, whatever the epoch.
 func TestTextSplit(t *testing.T) {
 	text := strings.Repeat("a", 70) + strings.Repeat("b", 30)

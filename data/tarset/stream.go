@@ -14,9 +14,9 @@ import (
 )
 
 // Stream returns a stream of the samples in the shards that a pattern names, such as
-// "train-{0000..0099}.tar.gz"; see files.Find. The shards may be compressed by gzip or zstd, whatever
-// their names. Each is a part of the stream, read from beginning to end, and needs no index. Dir of
-// the configuration has no use.
+// "train-{0000..0099}.tar.gz"; see files.Find. The shards may be compressed by gzip or zstd,
+// whatever their names. Each is a part of the stream, read from beginning to end, and needs no
+// index. Dir of the configuration has no use.
 //
 //	shards, err := tarset.Stream("train-{0000..0099}.tar.gz", config)
 //	ds, err := data.FromStream(shards, data.StreamConfig{Examples: 100_000, Buffer: 2000})
