@@ -56,7 +56,7 @@ var measures = []struct {
 	{"checkpoint", shown(measureCheckpoints), true}, {"export", shown(measureExports), false}, {"check", shown(measureChecks), false},
 	{"kernel", shown(measureKernels), false}, {"compile", shown(measureCompilations), true}, {"loader", shown(measureLoaders), true},
 	{"allreduce", shown(measureAllReduces), false}, {"control", shown(measureControl), false},
-	{"scaling", shown(measureScaling), true},
+	{"nodes", shown(measureNodes), true}, {"scaling", shown(measureScaling), true},
 	{"inference", shown(measureInferences), true},
 }
 
