@@ -56,29 +56,33 @@ func TestReduceRefuses(t *testing.T) {
 // TestOSU: a program with osu_allreduce's options and its table gets a column of its own.
 func TestOSU(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "osu_allreduce")
-	script := func(table string) {
-		text := "#!/bin/sh\n[ \"$1 $3 $5 $7\" = '-m -M -x -i' ] && [ $4 -ge $((4 * ${2%:*})) ] || exit 7\ncat <<END\n" + table + "\nEND\n"
+	script := func(table, floats string) {
+		text := "#!/bin/sh\n[ \"$9 ${10}\" = '" + floats + "' ] || exit 3\n[ \"$1 $3 $5 $7\" = '-m -M -x -i' ] && [ $4 -ge $((4 * ${2%:*})) ] || exit 7\ncat <<END\n" + table + "\nEND\n"
 		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program
 			t.Fatal(err)
 		}
 	}
 	const title = "\n# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_FLOAT.\n# Size       Avg Latency(us)\n"
-	script(title + "${2%:*}                     $((${2%:*} / 4)).50")
+	script("", "")
 	found, err := options{osu: path}.osuContender()
 	if err != nil || len(found) != 1 {
 		t.Fatal(found, err)
 	}
 	ours := printed(inProgram, `{"micros":[3,110],"raw_micros":[1,100]}`)
 	all := []contender{ours, printed(rawMPI, `{"micros":[1,100]}`), printed(rawHuge, `{"micros":[1,100]}`), printed(overTCP, `{"micros":[50,100]}`), printed(overGloo, `{"micros":[100,200]}`), found[0]}
-	w := allReduceWorld{Ranks: 2}
-	if err := w.measure(t.Context(), all, []allReduceTurn{{4, 200, 20}, {256 << 20, 1, 4}}, []int{0}, 1, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	w.write(&b)
-	for _, want := range []string{"| ratio | osu_allreduce v7.4 |\n", "|--:|--:|\n| 4 B |", "| 0.50 | 1.5 |\n", "| 67108864 |\n"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
+	const table = "${2%:*}                     $((${2%:*} / 4)).50"
+	for _, floats := range []string{"-T mpi_float", " "} { // Old versions refuse the option.
+		script(title+table, floats)
+		w := allReduceWorld{Ranks: 2}
+		if err := w.measure(t.Context(), all, []allReduceTurn{{4, 200, 20}, {256 << 20, 1, 4}}, []int{0}, 1, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		w.write(&b)
+		for _, want := range []string{"| ratio | osu_allreduce v7.4 |\n", "|--:|--:|\n| 4 B |", "| 0.50 | 1.5 |\n", "| 67108864 |\n"} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("no %q in\n%s", want, b.String())
+			}
 		}
 	}
 	for _, test := range []struct{ name, table, err string }{
@@ -86,7 +90,7 @@ func TestOSU(t *testing.T) {
 		{"no time", title + "4 -", `4 bytes take "-" us`},
 		{"another size", title + "40 1.0", "no line begins with 4"},
 	} {
-		script(test.table)
+		script(test.table, "-T mpi_float")
 		if _, err := reduce(t.Context(), found[0], []int{0}, []allReduceTurn{{4, 1, 2}}); err == nil || !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.err)
 		}
