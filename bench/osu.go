@@ -38,8 +38,8 @@ func (t allReduceTurn) osuArgs() []string {
 	return []string{"-m", fmt.Sprintf("%d:%d", t.bytes, t.bytes), "-M", strconv.Itoa(max(4*t.bytes, 512<<20)), "-x", strconv.Itoa(t.chain), "-i", strconv.Itoa(t.chain * t.blocks)}
 }
 
-// osuFloats makes versions from 7.1 on sum float32 values, rather than characters. Older ones always
-// sum float32, and end with an error if they get it.
+// osuFloats makes new versions sum float32 values, rather than characters. Old ones always sum
+// float32, and end with an error if they get it.
 var osuFloats = []string{"-T", "mpi_float"}
 
 // reduceOSU runs osu_allreduce once for each size: each has its own number of iterations.
