@@ -76,13 +76,17 @@ func measureAllReduces(ctx context.Context, opts options, out io.Writer) (allRed
 	if len(available) < 2 {
 		return report, fmt.Errorf("%s available, and 2 ranks that need one each: use a machine with more", plural.Of(len(available), "core"))
 	}
-	all, err := reducers(ctx)
+	all, err := reducers(ctx, opts)
 	if err != nil {
 		return report, err
 	}
 	for ranks := 2; ranks <= min(4, len(available)); ranks++ {
 		w := allReduceWorld{Ranks: ranks}
-		if err := w.measure(ctx, all, available[:ranks], report.Rounds, out); err != nil {
+		turns := allTurns
+		if ranks > 2 {
+			turns = fewTurns
+		}
+		if err := w.measure(ctx, all, turns, available[:ranks], report.Rounds, out); err != nil {
 			return report, err
 		}
 		report.Worlds = append(report.Worlds, w)
@@ -91,7 +95,11 @@ func measureAllReduces(ctx context.Context, opts options, out io.Writer) (allRed
 }
 
 // reducers builds our program and the C program.
-func reducers(ctx context.Context) ([]contender, error) {
+func reducers(ctx context.Context, opts options) ([]contender, error) {
+	osu, err := opts.osuContender()
+	if err != nil {
+		return nil, err
+	}
 	ours, err := build(ctx, "./bench/allreduce", "bench-allreduce")
 	if err != nil {
 		return nil, err
@@ -101,14 +109,13 @@ func reducers(ctx context.Context) ([]contender, error) {
 		return nil, err
 	}
 	python := filepath.Join(".cache", "bench-venv", "bin", "python")
-	huge := append([]string{"GLIBC_TUNABLES=glibc.malloc.hugetlb=1"}, keepMemory...)
-	return []contender{
+	return append([]contender{
 		{name: inProgram, start: mpi(ours)},
 		{name: rawMPI, start: mpi(raw)},
-		contender{name: rawHuge, start: mpi(raw)}.environ(huge...),
+		contender{name: rawHuge, start: mpi(raw)}.environ(keepMemory...),
 		contender{name: overTCP, start: torchrun(ours)}.environ(rundir.EnvDevices+"=1", rundir.EnvPlatform+"=cpu"),
 		{name: overGloo, start: torchrun(python, "bench/peers/gloo_allreduce.py")},
-	}, nil
+	}, osu...), nil
 }
 
 // compile compiles a C program with Open MPI's library, and returns its absolute path.
@@ -124,19 +131,14 @@ func compile(ctx context.Context, source, name string) (string, error) {
 }
 
 // measure fills in the medians.
-func (w *allReduceWorld) measure(ctx context.Context, all []contender, cores []int, rounds int, out io.Writer) error {
-	turns := allTurns
-	if len(cores) > 2 {
-		turns = fewTurns
-	}
-	args := make([]string, len(turns))
-	for i, t := range turns {
-		args[i], w.Bytes = t.String(), append(w.Bytes, t.bytes)
+func (w *allReduceWorld) measure(ctx context.Context, all []contender, turns []allReduceTurn, cores []int, rounds int, out io.Writer) error {
+	for _, t := range turns {
+		w.Bytes = append(w.Bytes, t.bytes)
 	}
 	w.Rows = make([]allReduceRow, len(all))
 	for round := range rounds {
 		for i, c := range all {
-			m, err := reduce(ctx, c, cores, args)
+			m, err := reduce(ctx, c, cores, turns)
 			if err != nil {
 				return err
 			}
@@ -179,9 +181,16 @@ func (r allReduceRow) ratio(turn int) float64 {
 }
 
 // reduce runs a contender once.
-func reduce(ctx context.Context, c contender, cores []int, turns []string) (allReduceRow, error) {
+func reduce(ctx context.Context, c contender, cores []int, turns []allReduceTurn) (allReduceRow, error) {
 	var m allReduceRow
-	text, err := c.run(ctx, cores, turns...)
+	if c.name == overOSU {
+		return reduceOSU(ctx, c, cores, turns)
+	}
+	args := make([]string, len(turns))
+	for i, t := range turns {
+		args[i] = t.String()
+	}
+	text, err := c.run(ctx, cores, args...)
 	if err != nil {
 		return m, err
 	}
@@ -219,8 +228,7 @@ ratio is the median of those of the rounds. The next two are a C program that do
 the C library's malloc, and with huge pages and freed memory that it keeps, as gonbatch has them by
 itself. Other processes can be faster or slower for another reason: on a virtual machine, two cores may
 be near one another or far apart, which makes a difference of up to four times and can change from one
-start to the next. OSU's osu_allreduce is not among them: it is in no Debian package, and building it
-needs MPI's headers.
+start to the next. With -osu, the last column is OSU's osu_allreduce, which no Debian package has.
 %s, load average before: %s.%s
 `, plural.Of(r.Rounds, "round"), r.CPU, r.Load, busy(r.Load))
 	for _, w := range r.Worlds {
@@ -232,11 +240,20 @@ needs MPI's headers.
 func (w allReduceWorld) write(b *strings.Builder) {
 	ours, raw, huge, tcp, gloo := w.of(inProgram), w.of(rawMPI), w.of(rawHuge), w.of(overTCP), w.of(overGloo)
 	fmt.Fprintf(b, "\n## %d ranks\n\n", w.Ranks)
-	fmt.Fprintf(b, "| size | in a program, Open MPI | %s in turn | ratio | %s in C, %s | huge pages | in a program, our TCP | gloo, PyTorch %s | ratio |\n", rawMPI, rawMPI, raw.Version, gloo.Version)
-	fmt.Fprintln(b, "|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+	fmt.Fprintf(b, "| size | in a program, Open MPI | %s in turn | ratio | %s in C, %s | huge pages | in a program, our TCP | gloo, PyTorch %s | ratio |", rawMPI, rawMPI, raw.Version, gloo.Version)
+	osu, line := w.of(overOSU), "\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+	if osu.Name != "" {
+		fmt.Fprintf(b, " %s |", strings.TrimSpace(overOSU+" "+osu.Version))
+		line += "--:|"
+	}
+	fmt.Fprintln(b, line)
 	for i, bytes := range w.Bytes {
-		fmt.Fprintf(b, "| %s | %s | %s | %.2f | %s | %s | %s | %s | %.2f |\n", size(bytes), micros(ours.Micros[i]), micros(ours.Raw[i]), ours.ratio(i),
+		fmt.Fprintf(b, "| %s | %s | %s | %.2f | %s | %s | %s | %s | %.2f |", size(bytes), micros(ours.Micros[i]), micros(ours.Raw[i]), ours.ratio(i),
 			micros(raw.Micros[i]), micros(huge.Micros[i]), micros(tcp.Micros[i]), micros(gloo.Micros[i]), tcp.Micros[i]/gloo.Micros[i])
+		if osu.Name != "" {
+			fmt.Fprintf(b, " %s |", micros(osu.Micros[i]))
+		}
+		b.WriteString("\n")
 	}
 }
 

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -22,7 +24,7 @@ func TestAllReduceTable(t *testing.T) {
 		printed(rawHuge, `{"version":"Open MPI v4","micros":[1,100,1000,40000,100000]}`), printed(overTCP, `{"micros":[50,100,1000,9000,70000]}`),
 		printed(overGloo, `{"version":"2.15","micros":[100,200,2000,9000,35000]}`),
 	}
-	if err := w.measure(t.Context(), all, []int{0, 1, 2}, 3, io.Discard); err != nil {
+	if err := w.measure(t.Context(), all, fewTurns, []int{0, 1, 2}, 3, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	got := allReduceReport{CPU: "A CPU", Load: "0.02", Rounds: 3, Worlds: []allReduceWorld{w}}.markdown()
@@ -45,8 +47,57 @@ func TestAllReduceTable(t *testing.T) {
 
 func TestReduceRefuses(t *testing.T) {
 	for _, line := range []string{"no JSON", `{"micros":[1]}`, `{"micros":[1,2],"raw_micros":[1]}`} {
-		if _, err := reduce(t.Context(), printed("X", line), []int{0}, []string{"4:1:1", "8:1:1"}); err == nil || !strings.Contains(err.Error(), "X: its last line must have the times of 2 sizes") {
+		if _, err := reduce(t.Context(), printed("X", line), []int{0}, []allReduceTurn{{4, 1, 1}, {8, 1, 1}}); err == nil || !strings.Contains(err.Error(), "X: its last line must have the times of 2 sizes") {
 			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// TestOSU: a program with osu_allreduce's options and its table gets a column of its own.
+func TestOSU(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "osu_allreduce")
+	script := func(table, floats string) {
+		text := "#!/bin/sh\n[ \"$9 ${10}\" = '" + floats + "' ] || exit 3\n[ \"$1 $3 $5 $7\" = '-m -M -x -i' ] && [ $4 -ge $((4 * ${2%:*})) ] || exit 7\ncat <<END\n" + table + "\nEND\n"
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+	}
+	const title = "\n# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_FLOAT.\n# Size       Avg Latency(us)\n"
+	script("", "")
+	found, err := options{osu: path}.osuContender()
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	ours := printed(inProgram, `{"micros":[3,110],"raw_micros":[1,100]}`)
+	all := []contender{ours, printed(rawMPI, `{"micros":[1,100]}`), printed(rawHuge, `{"micros":[1,100]}`), printed(overTCP, `{"micros":[50,100]}`), printed(overGloo, `{"micros":[100,200]}`), found[0]}
+	const table = "${2%:*}                     $((${2%:*} / 4)).50"
+	for _, floats := range []string{"-T mpi_float", " "} { // Old versions refuse the option.
+		script(title+table, floats)
+		w := allReduceWorld{Ranks: 2}
+		if err := w.measure(t.Context(), all, []allReduceTurn{{4, 200, 20}, {256 << 20, 1, 4}}, []int{0}, 1, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		w.write(&b)
+		for _, want := range []string{"| ratio | osu_allreduce v7.4 |\n", "|--:|--:|\n| 4 B |", "| 0.50 | 1.5 |\n", "| 67108864 |\n"} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("no %q in\n%s", want, b.String())
+			}
+		}
+	}
+	for _, test := range []struct{ name, table, err string }{
+		{"no size", title, "osu_allreduce -m 4:4 -M 536870912 -x 1 -i 2: no line begins with 4"},
+		{"no time", title + "4 -", `4 bytes take "-" us`},
+		{"another size", title + "40 1.0", "no line begins with 4"},
+	} {
+		script(test.table, "-T mpi_float")
+		if _, err := reduce(t.Context(), found[0], []int{0}, []allReduceTurn{{4, 1, 2}}); err == nil || !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.err)
+		}
+	}
+	for _, missing := range []string{filepath.Dir(path), path + "2"} {
+		if _, err := (options{osu: missing}).osuContender(); err == nil || !strings.Contains(err.Error(), "-osu "+missing+": want osu_allreduce") {
+			t.Errorf("%s: %v", missing, err)
 		}
 	}
 }

@@ -97,9 +97,52 @@ func fit(worlds []allReduceWorld, contender string, ring bool) (link, error) {
 	return l, nil
 }
 
-// step returns the time of a training step, in milliseconds: computing takes as long as on one
-// rank, and then all gradients, float32, are reduced at once. On CPUs neither runs during the
-// other.
-func (l link) step(ranks int, computeMillis float64, parameters int) float64 {
-	return computeMillis + l.allReduce(ranks, 4*float64(parameters))/1000
+// The sizes of the buckets in which gradients are summed: see stoppedBytes and travellingBytes in
+// package distributed.
+const stoppedBytes, travellingBytes = 32 << 20, 1 << 20
+
+// backwardShare is which part of computing a step comes after its first bucket is complete: the
+// backward pass usually takes twice as long as the forward pass.
+const backwardShare = 2. / 3
+
+// gradients are what the ranks of a network sum in a step: float32.
+type gradients struct {
+	parameters int
+	// last is how many bytes the bucket has, at least, that is complete last: the gradient of a
+	// large first layer travels in one piece. 0 is a whole bucket.
+	last int
+}
+
+func (g gradients) bytes() float64 { return 4 * float64(g.parameters) }
+
+// sum returns how long the ranks take for all buckets, one after another, in microseconds.
+func (l link) sum(ranks int, g gradients, bucket float64) float64 {
+	n := math.Ceil(g.bytes() / bucket)
+	return n * l.allReduce(ranks, g.bytes()/n)
+}
+
+// step returns the time of a training step, in milliseconds, in which nothing is computed during
+// the all-reduces, as on the CPUs of one machine: computing takes as long as on one rank.
+func (l link) step(ranks int, computeMillis float64, g gradients) float64 {
+	return computeMillis + l.sum(ranks, g, stoppedBytes)/1000
+}
+
+// overlapped returns the time of a training step, in milliseconds, whose gradients travel while
+// others are computed. What is left is the last bucket, or what the backward pass is too short for.
+func (l link) overlapped(ranks int, computeMillis float64, g gradients) float64 {
+	last := float64(g.last)
+	if g.last == 0 {
+		last = min(travellingBytes, g.bytes())
+	}
+	left := l.sum(ranks, g, travellingBytes)/1000 - backwardShare*computeMillis
+	return computeMillis + max(l.allReduce(ranks, last)/1000, left)
+}
+
+// apart returns the time of a training step, in milliseconds, of ranks on several machines, with
+// what is on by itself there if each rank has one core: overlap over TCP, but not over MPI.
+func (l link) apart(ranks int, computeMillis float64, g gradients) float64 {
+	if l.Ring {
+		return l.overlapped(ranks, computeMillis, g)
+	}
+	return l.step(ranks, computeMillis, g)
 }

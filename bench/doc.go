@@ -38,8 +38,12 @@
 //
 // Control: 1,024 light processes that meet and watch one another on this machine.
 //
-// Scaling: the cost model of docs/scaling.md, held against training steps on up to 4 ranks. It
-// needs the results of allreduce.
+// Nodes: training steps of two ranks on two nodes, which are network namespaces that a link of 1, 10
+// or 25 Gbit/s connects, over TCP and Open MPI, with and without overlap, next to PyTorch DDP; and
+// by the size of the buckets in which gradients travel. It needs root, and takes almost two hours.
+//
+// Scaling: the cost model of docs/scaling.md, held against training steps on up to 4 ranks, and
+// against those on two nodes. It needs the results of allreduce.
 //
 // gonbatch computes with the oneDNN that tests/setup.sh installs, unless GONBATCH_ONEDNN names
 // another library, or is off. The headings of the results say which.

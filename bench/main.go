@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/prometheus/procfs"
 )
@@ -20,7 +21,7 @@ type options struct {
 	rounds, steps, batch int
 	only, out, notebook  string
 	foreign, network     string
-	picture              string
+	picture, osu         string
 }
 
 func main() {
@@ -33,9 +34,11 @@ func main() {
 	flag.StringVar(&opts.out, "out", filepath.Join("bench", "results"), "folder of the results")
 	flag.StringVar(&opts.notebook, "notebook", filepath.Join("notebooks", "mnist.ipynb"), "notebook to submit")
 	flag.StringVar(&opts.picture, "picture", "", "SVG file for the picture of scaling; default: in the folder of the results")
+	flag.StringVar(&opts.osu, "osu", "", "program osu_allreduce of the OSU micro-benchmarks, to compare the all-reduces with; built with this machine's Open MPI")
 	flag.StringVar(&opts.foreign, "foreign", "", "notebook to check; default: one in GoMLX's module")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	// What a measurement has created is removed after both signals.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, opts, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -53,7 +56,7 @@ var measures = []struct {
 	{"checkpoint", shown(measureCheckpoints), true}, {"export", shown(measureExports), false}, {"check", shown(measureChecks), false},
 	{"kernel", shown(measureKernels), false}, {"compile", shown(measureCompilations), true}, {"loader", shown(measureLoaders), true},
 	{"allreduce", shown(measureAllReduces), false}, {"control", shown(measureControl), false},
-	{"scaling", shown(measureScaling), true},
+	{"nodes", shown(measureNodes), true}, {"scaling", shown(measureScaling), true},
 	{"inference", shown(measureInferences), true},
 }
 

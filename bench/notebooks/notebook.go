@@ -1,9 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math/bits"
+	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 
 	"gonbatch/data/cifar10"
@@ -12,6 +18,8 @@ import (
 // notebook is how a notebook runs in full size.
 type notebook struct {
 	name  string
+	file  string   // The notebook's name, if it runs in several ways.
+	flags []string // Of submit.
 	args  []string // After "--".
 	needs func(context.Context) error
 	shows *regexp.Regexp // Lines of its output that the page shows.
@@ -37,12 +45,33 @@ var notebooks = []notebook{
 	{name: "finetune", shows: lines(`^accuracy `)},
 	{
 		name: "gan", shows: lines(`^the reader's accuracy `, `^of \d+ drawn digits`, `^\d+ are the digit`),
-		goals: []goal{{"the reader's mean confidence >= 0.9, and 900 of 1,000 are the digit that was asked for", digitsAreRead}},
+		goals: []goal{{"the reader's mean confidence >= 0.9, 900 of 1,000 are the digit that was asked for, and each digit is there 50 times", digitsAreRead}},
 	},
 	{name: "gpt", shows: lines(`^a GPT of `)},
+	{name: "gpt_ranks", file: "gpt", flags: onAllCores(), shows: lines(`^a GPT of `)},
 	{name: "data_loading", shows: lines(`images/s`, ` ms`)},
-	{name: "inference", shows: lines(`^devices: `)},
-	{name: "cifar10_resnet18", needs: cifar10Images, shows: lines(`^devices: `), goals: []goal{atLeast("test/accuracy", 0.9)}},
+	{name: "inference", flags: onAllCores(), shows: lines(`^devices: `)},
+	{name: "cifar10_resnet18", flags: onAllCores(), needs: cifar10Images, shows: lines(`^devices: `), goals: []goal{atLeast("test/accuracy", 0.9)}},
+}
+
+// onAllCores are the flags for a rank on each core. Their number is a power of two, which divides
+// the batch sizes.
+func onAllCores() []string {
+	return []string{"--tasks", strconv.Itoa(1 << (bits.Len(uint(runtime.NumCPU())) - 1))}
+}
+
+// path is the notebook's file.
+func (n notebook) path() string {
+	return filepath.Join("notebooks", cmp.Or(n.file, n.name)+".ipynb")
+}
+
+// words is the command line of submit.
+func (n notebook) words() []string {
+	words := slices.Concat([]string{"--local"}, n.flags, []string{n.path()})
+	if len(n.args) > 0 {
+		words = append(append(words, "--"), n.args...)
+	}
+	return words
 }
 
 // lines matches each line that matches one of the patterns.
@@ -65,13 +94,25 @@ func atLeast(metric string, least float64) goal {
 // What the reader of gan.ipynb says of 1,000 drawn digits.
 var (
 	confidence = regexp.MustCompile(`mean confidence is (0\.9|1\.0)`)
-	asAsked    = regexp.MustCompile(`(?m)^(9\d\d|1000) are the digit`)
+	asAsked    = regexp.MustCompile(`(?m)^(9\d\d|1000) are the digit.*: \[([\d ]+)\]$`)
 )
 
-// digitsAreRead reports whether the reader is sure of what it reads, and reads what was asked for.
+// leastOfDigit is how often each digit must be read: half as often as it was asked for.
+const leastOfDigit = 50
+
+// digitsAreRead reports whether the reader is sure of what it reads, and reads what was asked for:
+// every digit.
 func digitsAreRead(r result) bool {
 	text := strings.Join(r.Output, "\n")
-	return confidence.MatchString(text) && asAsked.MatchString(text)
+	asked := asAsked.FindStringSubmatch(text)
+	if asked == nil || !confidence.MatchString(text) {
+		return false
+	}
+	counts := strings.Fields(asked[2])
+	return len(counts) == 10 && !slices.ContainsFunc(counts, func(count string) bool {
+		n, err := strconv.Atoi(count)
+		return err != nil || n < leastOfDigit
+	})
 }
 
 // cifar10Images gets the images of CIFAR-10.

@@ -55,7 +55,7 @@ func (n notebook) row(b *strings.Builder, r result) {
 	if r.Skipped != "" {
 		summary, spent = "not run", ""
 	}
-	fmt.Fprintf(b, "| [%s](../notebooks/%[1]s.ipynb) | %s | %s | %s | %s |\n", n.name, summary, strings.Join(goals, ", "), spent, r.Load)
+	fmt.Fprintf(b, "| [%s](../%s) | %s | %s | %s | %s |\n", n.name, n.path(), summary, strings.Join(goals, ", "), spent, r.Load)
 }
 
 // section writes what a notebook has printed and drawn.

@@ -36,12 +36,14 @@ func TestPage(t *testing.T) {
 			Pictures: []string{"mnist-1.png"},
 		},
 		"fashion_mnist":    {Metrics: map[string]float64{"test/accuracy": 0.89}},
+		"gpt_ranks":        {Seconds: 90, Metrics: map[string]float64{"val/loss": 1.5}},
 		"cifar10_resnet18": {Command: "submit --local notebooks/cifar10_resnet18.ipynb", Skipped: "no route to host"},
 	}
 	got := page(all)
 	for _, want := range []string{
 		"| [mnist](../notebooks/mnist.ipynb) | test/accuracy 0.9912, test/loss 0.0311 | test/accuracy >= 0.99: reached | 1m2s | 0.5 |\n",
 		"| [fashion_mnist](../notebooks/fashion_mnist.ipynb) | test/accuracy 0.89 | test/accuracy >= 0.9: **missed** |",
+		"| [gpt_ranks](../notebooks/gpt.ipynb) | val/loss 1.5 |  | 1m30s |  |\n",
 		"| [cifar10_resnet18](../notebooks/cifar10_resnet18.ipynb) | not run | test/accuracy >= 0.9 |  |  |\n",
 		"\n## mnist\n\n    submit --local notebooks/mnist.ipynb -- -epochs 5\n\nA CPU, 4 cores.\n\n    accuracy 0.9912, macro F1 0.99\n\n![picture 1 of mnist](images/notebooks/mnist-1.png)\n",
 		"It was not run:\n\n    no route to host\n",
@@ -57,6 +59,7 @@ func TestDigitsAreRead(t *testing.T) {
 	asked := func(n int) string {
 		return fmt.Sprintf("%d are the digit that was asked for; zeros to nines: [90 120 100 80 110 100 100 100 90 110]", n)
 	}
+	read := func(counts string) string { return "961 are the digit that was asked for; zeros to nines: " + counts }
 	for _, test := range []struct {
 		output []string
 		want   bool
@@ -66,6 +69,12 @@ func TestDigitsAreRead(t *testing.T) {
 		{[]string{unsure, asked(961)}, false},
 		{[]string{sure, asked(899)}, false},
 		{[]string{sure, asked(99)}, false},
+		{[]string{sure, read("[50 160 100 80 110 100 100 100 90 110]")}, true},
+		{[]string{sure, read("[49 161 100 80 110 100 100 100 90 110]")}, false}, // Few zeros.
+		{[]string{sure, read("[100 100 100 100 100 100 100 100 200 0]")}, false},
+		{[]string{sure, read("[100 100 100 100 100 100 100 100 200]")}, false}, // No nines.
+		{[]string{sure, read("[]")}, false},
+		{[]string{sure, "961 are the digit that was asked for"}, false},
 		{[]string{sure}, false},
 		{nil, false},
 	} {
@@ -100,5 +109,19 @@ func TestPictures(t *testing.T) {
 	}
 	if found, err := picturesOf(nil); err != nil || found != nil {
 		t.Errorf("of Markdown: %q, %v", found, err)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for _, test := range []struct {
+		notebook notebook
+		want     string
+	}{
+		{notebook{name: "tour"}, "--local notebooks/tour.ipynb"},
+		{notebook{name: "gpt_ranks", file: "gpt", flags: []string{"--tasks", "4"}, args: []string{"-seed", "2"}}, "--local --tasks 4 notebooks/gpt.ipynb -- -seed 2"},
+	} {
+		if got := strings.Join(test.notebook.words(), " "); got != test.want {
+			t.Errorf("%s, want %s", got, test.want)
+		}
 	}
 }

@@ -38,10 +38,7 @@ type result struct {
 
 // run runs a notebook.
 func (n notebook) run(ctx context.Context, submit string, o options, out io.Writer) (r result, err error) {
-	words := []string{"--local", filepath.Join("notebooks", n.name+".ipynb")}
-	if len(n.args) > 0 {
-		words = append(append(words, "--"), n.args...)
-	}
+	words := n.words()
 	r.Command, r.Machine, r.Load = "submit "+strings.Join(words, " "), machine(), loadAverage()
 	if n.needs != nil {
 		if err := n.needs(ctx); err != nil {
