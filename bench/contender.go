@@ -85,7 +85,8 @@ const (
 
 // keepMemory makes glibc's malloc keep large blocks that are freed, in huge pages, as gonbatch does
 // by itself: PyTorch's backward pass runs in a thread, and the malloc of other threads than the
-// first can't keep blocks of more than 64 MiB. Huge pages need glibc 2.35; others ignore the tunable.
+// first can't keep blocks of more than 64 MiB. Huge pages need glibc 2.35; older ones ignore the
+// tunable.
 var keepMemory = []string{
 	"MALLOC_MMAP_THRESHOLD_=1073741824", "MALLOC_TRIM_THRESHOLD_=17179869184",
 	"GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1",

@@ -38,9 +38,10 @@
 //
 // Control: 1,024 light processes that meet and watch one another on this machine.
 //
-// Nodes: training steps of two ranks on two nodes, which are network namespaces that a link of 1, 10
-// or 25 Gbit/s connects, over TCP and Open MPI, with and without overlap, next to PyTorch DDP; and
-// by the size of the buckets in which gradients travel. It needs root, and takes almost two hours.
+// Nodes: training steps of two ranks on two nodes, which are network namespaces that a link of 1,
+// 10 or 25 Gbit/s connects, over TCP and Open MPI, with and without overlap, next to PyTorch DDP;
+// and by the size of the buckets in which gradients travel. It needs root, and takes almost two
+// hours.
 //
 // Scaling: the cost model of docs/scaling.md, held against training steps on up to 4 ranks, and
 // against those on two nodes. It needs the results of allreduce.

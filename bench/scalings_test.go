@@ -58,7 +58,8 @@ func TestModel(t *testing.T) {
 		{"one rank", ring.overlapped(1, 120, gradients{parameters: 1e6}), 120},
 		{"several machines, our TCP: overlap", ring.apart(8, 120, gradients{1e6, 4e5}), 127.14},
 		{"several machines, MPI: no overlap", l.apart(8, 120, gradients{1e6, 4e5}), 190.06},
-		// 13.5 ms of all-reduces at 1 Gbit/s, and 0.6 ms for the two first convolutions: docs/adr/0026.
+		// 13.5 ms of all-reduces at 1 Gbit/s, and 0.6 ms for the two first convolutions: see
+		// docs/adr/0026.
 		{"the CNN on two nodes", link{Bandwidth: 125, Ring: true}.overlapped(2, 36, networkNamed("cnn").gradients), 36 + 4*18_816/125e3},
 	}
 	for _, tt := range tests {

@@ -62,7 +62,8 @@ in the last two columns, of as many ranks on their own, which share the machine'
 	}
 }
 
-// writeErrors compares the model with steps on two nodes. The link is that of the all-reduces there.
+// writeErrors compares the model with steps on two nodes. The link is that of the all-reduces
+// there.
 func (r nodeReport) writeErrors(b *strings.Builder) {
 	fmt.Fprintf(b, "\nTraining steps on two nodes ([nodes.md](nodes.md)), with alpha and bandwidth of their links:\n\n")
 	fmt.Fprintf(b, "| network | link | measured | model | error | with overlap, measured | model | error |\n|---|---|--:|--:|--:|--:|--:|--:|\n")

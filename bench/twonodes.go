@@ -83,7 +83,8 @@ func (n *twoNodes) connect(ctx context.Context) error {
 	return nil
 }
 
-// shape limits the speed of both interfaces. It adds no delay: only the rate is that of the network.
+// shape limits the speed of both interfaces. It adds no delay: only the rate is that of the
+// network.
 func (n *twoNodes) shape(ctx context.Context, gigabits int) error {
 	// Enough for 100 us, and for the largest packet that the kernel hands over at once.
 	burst := max(256<<10, gigabits*1e9/8/10_000)

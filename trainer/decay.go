@@ -17,8 +17,8 @@ import (
 //
 //	trainer.ScaleDecay("/", 0.1), trainer.ScaleDecay("/embedding", 1)
 //
-// It works with the WeightDecay of SGD and of GoMLX's Adam (AdamW). L2 regularization, which GoMLX's
-// layers add to the loss, is something else, and stays.
+// It works with the WeightDecay of SGD and of GoMLX's Adam (AdamW). It doesn't change the L2
+// regularization that GoMLX's layers add to the loss.
 func ScaleDecay(scope string, factor float64) Option {
 	return func(t *Trainer) { t.decays.scales = append(t.decays.scales, scale{scope, factor}) }
 }

@@ -49,7 +49,7 @@ func main() {
 	flag.IntVar(&o.batch, "batch", 64, "inputs in a step, for each rank")
 	flag.IntVar(&o.steps, "steps", 100, "steps to time")
 	flag.IntVar(&o.warmUp, "warm-up", 5, "steps before, with the compilation")
-	flag.IntVar(&o.bucket, "bucket", 0, "bytes of gradients that travel together, with GONBATCH_OVERLAP=on (0: the default)")
+	flag.IntVar(&o.bucket, "bucket", 0, "bytes of gradients that travel together, where they do while others are computed (0: the default)")
 	flag.BoolVar(&o.products, "products", false, "time only the products of matrices of a step, each by itself")
 	flag.BoolVar(&o.profile, "profile", false, "write to stderr what the custom calls take in a step")
 	flag.BoolVar(&o.zero1, "zero1", false, "divide the optimizer's state among the ranks")

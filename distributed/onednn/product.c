@@ -23,8 +23,8 @@ typedef struct {
   int parts;
 } kernel;
 
-// sgemm adds up the terms of the result from `from` to `to`: all of them, or some of those after the
-// first ones.
+// sgemm computes the terms of the result from `from` to `to`. Unless they are the first ones, it
+// adds them to what is there.
 static int sgemm(const kernel *k, int64_t m, int64_t n, int64_t from, int64_t to, const float *a, const float *b, int64_t ldb, float *out) {
   const form *f = k->form;
   a += from * (f->transposed_a ? f->m : 1);
@@ -32,9 +32,9 @@ static int sgemm(const kernel *k, int64_t m, int64_t n, int64_t from, int64_t to
                       from == 0 ? 0 : 1, out, f->n);
 }
 
-// A block of b is copied before it is used, if b's rows are a multiple of LAP bytes apart: a column
-// then lies in few sets of the cache, and oneDNN, which reads a few columns at a time, reads most of
-// b from memory again and again. In the copy, the rows are SPARE elements further apart. With
+// If b's rows are a multiple of LAP bytes apart, a block of b is copied before it is used: a column
+// otherwise lies in few sets of the cache, and oneDNN, which reads a few columns at a time, reads
+// most of b from memory several times. In the copy, the rows are SPARE elements further apart. With
 // MOST_ROWS rows of a or more, oneDNN copies b itself.
 enum { LAP = 2048, BLOCK = 512, SPARE = 16, MOST_ROWS = 1024 };
 

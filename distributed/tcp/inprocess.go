@@ -16,11 +16,11 @@ import (
 // the same as over a network, but only one of the ranks can have a Transport.
 func InProcess(n int) ([]*Comm, error) {
 	if n < 1 {
-		return nil, fmt.Errorf("tcp: %d ranks in this process: there must be at least 1", n)
+		return nil, fmt.Errorf("tcp: InProcess(%d): there must be at least 1 rank", n)
 	}
 	from, to, err := ringOfPairs(n)
 	if err != nil {
-		return nil, fmt.Errorf("tcp: %d ranks in this process: %w", n, err)
+		return nil, fmt.Errorf("tcp: InProcess(%d): %w", n, err)
 	}
 	p := &pairs{waiting: map[way]net.Conn{}, closed: map[int]bool{}}
 	comms := make([]*Comm, n)

@@ -30,7 +30,7 @@ func TestInProcess(t *testing.T) {
 		t.Errorf("%d files are open, and %d were before", after, before)
 	}
 	for _, n := range []int{0, -1} {
-		if _, err := tcp.InProcess(n); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d ranks in this process: there must be at least 1", n)) {
+		if _, err := tcp.InProcess(n); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("InProcess(%d): there must be at least 1 rank", n)) {
 			t.Errorf("%d ranks: %v", n, err)
 		}
 	}
