@@ -389,7 +389,11 @@ func testModelParallelLayers(t *testing.T) {
 			if want == nil {
 				want = got
 			}
-			if d := distance(got, want) / distance(want, make([]float64, len(want))); !(d < 1e-9) {
+			rounding := 1e-9
+			if name == "augmented images" {
+				rounding = 1e-7 // Its random numbers are float32, and XLA rounds them as it compiles each division.
+			}
+			if d := distance(got, want) / distance(want, make([]float64, len(want))); !(d < rounding) {
 				t.Errorf("%s, model_parallel %d: the weights differ by %g of their norm", name, parallel, d)
 			}
 		}
@@ -420,7 +424,7 @@ func TestModelParallelBesideFewerDevices(t *testing.T) {
 		return // The machine has one core.
 	}
 	second, _ := anotherTrainer(t, c, blobTask(plainWide))
-	if kept := world(t).Devices() == devices; kept != (parallel > 1) {
+	if kept := world(t).Devices() == devices; kept != (parallel > 1 || batch%devices == 0) {
 		t.Errorf("%d devices, then %d", devices, world(t).Devices())
 	}
 	mustFit(t, first)
