@@ -1,0 +1,74 @@
+package trainer
+
+import (
+	"errors"
+	"math"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/distributed"
+	"gonbatch/internal/rundir"
+)
+
+// takeLosses reads a batch's losses and frees its metrics: the loss, GoMLX's moving average of it,
+// the losses of the objectives, the training metrics, and the gradients if they are logged.
+func (r *run) takeLosses(metrics []*tensors.Tensor) error {
+	if r.stepper.division.Divides() { // That of divisionMetric, which is 0.
+		last := len(metrics) - 1
+		if err := metrics[last].FinalizeAll(); err != nil {
+			return err
+		}
+		metrics = metrics[:last]
+	}
+	if r.stepper.withHistograms {
+		last := len(metrics) - 1
+		r.gradients, metrics = metrics[last], metrics[:last]
+	}
+	if r.stepper.lossScale != nil {
+		last := len(metrics) - 1
+		err := r.takeScale(metrics[last])
+		if err = errors.Join(err, metrics[last].FinalizeAll()); err != nil {
+			return err
+		}
+		metrics = metrics[:last]
+	}
+	names := []string{"the loss", ""}
+	for _, o := range r.task.objectives {
+		names = append(names, "the loss of "+o.Name)
+	}
+	ofLosses := 1 + len(r.task.trainingLosses())
+	for i, m := range metrics {
+		value := shapes.ConvertTo[float64](m.Value())
+		if err := m.FinalizeAll(); err != nil {
+			return err
+		}
+		if i == 1 {
+			continue
+		}
+		if i == 0 {
+			r.loss = value
+		}
+		losses, finite := r.at.losses(i), !math.IsNaN(value) && !math.IsInf(value, 0)
+		switch {
+		case finite:
+			losses.add(value)
+		case i >= ofLosses: // A metric of no number says nothing about the training.
+		case r.stepper.lossScale == nil: // Else the update is skipped.
+			losses.add(value)
+			return r.diverged(names[i], value)
+		}
+	}
+	return nil
+}
+
+// diverged aborts all ranks: the others would wait for this one forever, or train on with weights
+// that it has spoiled.
+func (r *run) diverged(name string, value float64) error {
+	err := &DivergedError{Name: name, Value: value, Step: r.at.Step, Rank: r.world.Rank(), Host: hostname()}
+	if r.world.Size() > 1 {
+		r.failed(err)
+		r.world.Abort(&distributed.FailureError{Kind: rundir.NaN, Err: err})
+	}
+	return err
+}
