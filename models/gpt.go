@@ -101,16 +101,15 @@ func (c GPTConfig) check(tokens *graph.Node) {
 
 // attention is what the attention of a layer adds to x: each head adds up values of the tokens up
 // to each place, weighted by how well their keys match its query.
-func (c GPTConfig) attention(scope *model.Scope, x *graph.Node, positions *pos.RoPEWithCosSin) *graph.Node {
+func (c GPTConfig) attention(scope *model.Scope, x *graph.Node, positions turn) *graph.Node {
 	batch, n, size := x.Shape().Dimensions[0], x.Shape().Dimensions[1], c.Width/c.Heads
 	all := dense(scope.In("qkv"), normalized(scope, x), 3*c.Width, initialDeviation)
-	all = graph.TransposeAllAxes(graph.Reshape(all, batch, n, 3, c.Heads, size), 2, 0, 3, 1, 4)
-	part := func(i int) *graph.Node { return graph.Squeeze(graph.Slice(all, graph.AxisElem(i)), 0) } // [batch, heads, n, size]
+	qkv := parts(graph.Reshape(all, batch, n, 3, c.Heads, size)) // Each [batch, heads, n, size].
 	options := attention.CoreOptions{UseCausalMask: true}
 	if c.Dropout > 0 {
 		options.Scope, options.DropoutRate = scope, graph.Scalar(x.Graph(), dtypes.Float32, c.Dropout)
 	}
-	y, _ := attention.Core(positions.Encode(part(0), 2), positions.Encode(part(1), 2), part(2), attention.LayoutBHSD, options)
+	y, _ := attention.Core(positions.encode(qkv[0]), positions.encode(qkv[1]), qkv[2], attention.LayoutBHSD, options)
 	y = graph.Reshape(graph.TransposeAllAxes(y, 0, 2, 1, 3), batch, n, c.Width)
 	return c.residual(scope, y)
 }
@@ -138,11 +137,23 @@ func normalized(scope *model.Scope, x *graph.Node) *graph.Node {
 	return norm.LayerNorm(scope, x, -1).Epsilon(1e-5).Done()
 }
 
-// rotation turns pairs of numbers of a query or key by an angle that is proportional to its place:
-// pair i at place p by p * 10000^(-2i/size). Their product then depends only on how far apart the
-// two places are. The angles are computed in at least float32: a place may have more digits than
-// half precision.
-func rotation(g *graph.Graph, dtype dtypes.DType, n, size int) *pos.RoPEWithCosSin {
+// turn turns pairs of numbers of a query or key by an angle that is proportional to its place: pair
+// i at place p by p * 10000^(-2i/size). Their product then depends only on how far apart the two
+// places are.
+type turn struct{ cos, sin *graph.Node } // [n, size/2]
+
+// encode turns x, [..., n, size]. The gradient turns back by the same angles.
+func (t turn) encode(x *graph.Node) *graph.Node {
+	by := func(cos, sin, x *graph.Node) *graph.Node { return pos.NewRoPEWithCosSin(cos, sin).Encode(x, x.Rank()-2) }
+	return linear{
+		forward:  func(x *graph.Node) []*graph.Node { return []*graph.Node{by(t.cos, t.sin, x)} },
+		gradient: func(v []*graph.Node) *graph.Node { return by(t.cos, graph.Neg(t.sin), v[0]) },
+	}.of(x)[0]
+}
+
+// rotation returns the turn of n places. The angles are computed in at least float32: a place may
+// have more digits than half precision.
+func rotation(g *graph.Graph, dtype dtypes.DType, n, size int) turn {
 	rates := make([]float64, size/2)
 	for i := range rates {
 		rates[i] = math.Pow(10_000, -2*float64(i)/float64(size))
@@ -153,7 +164,7 @@ func rotation(g *graph.Graph, dtype dtypes.DType, n, size int) *pos.RoPEWithCosS
 			angles = dtypes.Float32
 		}
 		angle := graph.Mul(graph.Iota(g, shapes.Make(angles, n, size/2), 0), graph.ConvertDType(graph.Const(g, [][]float64{rates}), angles))
-		return pos.NewRoPEWithCosSin(graph.ConvertDType(graph.Cos(angle), dtype), graph.ConvertDType(graph.Sin(angle), dtype))
+		return turn{graph.ConvertDType(graph.Cos(angle), dtype), graph.ConvertDType(graph.Sin(angle), dtype)}
 	}
 	table := func(f func(float64) float64) *graph.Node {
 		values := make([][]float64, n)
@@ -165,7 +176,7 @@ func rotation(g *graph.Graph, dtype dtypes.DType, n, size int) *pos.RoPEWithCosS
 		}
 		return graph.ConvertDType(graph.Const(g, values), dtype)
 	}
-	return pos.NewRoPEWithCosSin(table(math.Cos), table(math.Sin))
+	return turn{table(math.Cos), table(math.Sin)}
 }
 
 // mostConstants is how many sines and cosines a program has as constants. XLA computes longer
