@@ -18,3 +18,14 @@ func (l *Library) Convolution() unsafe.Pointer { return C.gb_dnn_convolution }
 // Product returns the C function of the same type that multiplies two matrices. The form is that of
 // pjrt's products.
 func (l *Library) Product() unsafe.Pointer { return C.gb_dnn_product }
+
+// Columns returns the C function of the same type that adds up the rows of a matrix. The form is
+// that of pjrt's column sums; b is not used.
+func (l *Library) Columns() unsafe.Pointer { return C.gb_dnn_columns }
+
+// Adam returns the C function that computes an update of Adam or AdamW. Its C type is
+//
+//	void (*)(const struct gb_adam_update *)
+//
+// with the struct of pjrt/kernels.h.
+func (l *Library) Adam() unsafe.Pointer { return C.gb_dnn_adam }

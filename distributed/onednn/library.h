@@ -118,5 +118,17 @@ int gb_dnn_convolution(const int64_t *form, int64_t length, const float *a, cons
                        size_t error_size);
 int gb_dnn_product(const int64_t *form, int64_t length, const float *a, const float *b, float *out, char *error,
                    size_t error_size);
+int gb_dnn_columns(const int64_t *form, int64_t length, const float *x, const float *unused, float *out, char *error,
+                   size_t error_size);
+
+// gb_dnn_adam_update is gb_adam_update of pjrt/kernels.h.
+typedef struct {
+  int64_t count;
+  const float *weight, *moment1, *moment2, *gradient;
+  float *new_weight, *new_moment1, *new_moment2;
+  float keep1, add1, debias1, keep2, add2, debias2, epsilon, rate, decay;
+} gb_dnn_adam_update;
+
+void gb_dnn_adam(const gb_dnn_adam_update *update);
 
 #endif

@@ -120,6 +120,19 @@ func CountKernels(on bool) (count func() int64) {
 // SetMinProduct replaces the size from which products are computed by kernels.
 func SetMinProduct(n int) { minProduct = n }
 
+// SetMinUpdate replaces the sizes from which updates of variables and sums over rows are.
+func SetMinUpdate(n int) { minAdam, minColumns = n, n }
+
+// WithoutOrder runs f, whose programs have products without an order.
+func WithoutOrder(f func()) {
+	defer func() { orderProducts = ordered }()
+	orderProducts = func(module string) string { return module }
+	f()
+}
+
+// UsedIn returns the values on which a program's results depend.
+var UsedIn = usedIn
+
 // WithKernels replaces operations of a program with kernels, and returns how many.
 var WithKernels = withKernels
 

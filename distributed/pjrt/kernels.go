@@ -23,17 +23,26 @@ import (
 // The form is a convolution or product of this package, as numbers. The function returns 0, or
 // another number and a zero-terminated text in error. XLA calls it from any of its threads. If out
 // is NULL, so are a and b, and it returns 0 if it can compute this form fast.
-type Kernels struct{ Convolution, Product unsafe.Pointer }
+//
+// Columns has the same type: it adds up the rows of a matrix, a, and doesn't use b. Adam has the
+// type gb_adam of kernels.h. XLA computes what has no kernel.
+type Kernels struct{ Convolution, Product, Columns, Adam unsafe.Pointer }
 
 // The names of the custom calls. A change of the forms needs another name, because compiled
 // programs are cached.
 const (
 	convolutionTarget = "gonbatch_convolution_2"
-	productTarget     = "gonbatch_product_2"
+	productTarget     = "gonbatch_product_3"
+	columnsTarget     = "gonbatch_columns"
+	adamTarget        = "gonbatch_adam"
 )
 
-// kernelsOn reports whether programs use kernels. The lock protects it.
-var kernelsOn bool
+// kernelsOn reports whether programs use kernels, and optional which of those that can be missing.
+// The lock protects them.
+var (
+	kernelsOn bool
+	optional  struct{ columns, adam bool }
+)
 
 // RegisterKernels makes the programs that are compiled from now on use kernels where these are
 // faster than XLA. The plugin must be loaded.
@@ -54,7 +63,10 @@ func RegisterKernels(platform string, k Kernels) error {
 	handlers := map[string]unsafe.Pointer{
 		convolutionTarget: C.gb_convolution_handler(C.gb_kernel(k.Convolution)),
 		productTarget:     C.gb_product_handler(C.gb_kernel(k.Product)),
+		columnsTarget:     C.gb_columns_handler(C.gb_kernel(k.Columns)),
+		adamTarget:        C.gb_adam_handler(C.gb_adam(k.Adam)),
 	}
+	optional.columns, optional.adam = k.Columns != nil, k.Adam != nil
 	for target, handler := range handlers {
 		if err := registerHandler(target, name, handler); err != nil {
 			return fmt.Errorf("pjrt: the XLA plugin %s can't run kernels: %w", path, err)
@@ -98,8 +110,30 @@ func withKernels(module string) (string, int) {
 	}
 	module, convolutions := replaceOperations(module, "convolution", devices.convolutionCall)
 	module, products := withProducts(module, devices)
-	kernelCalls.Add(int64(convolutions + products))
-	return module, convolutions + products
+	replaced := convolutions + products
+	if devices == nil {
+		more := 0
+		module, more = withOptional(module)
+		replaced += more
+		module = orderProducts(module)
+	}
+	kernelCalls.Add(int64(replaced))
+	return module, replaced
+}
+
+// withOptional replaces what the optional kernels compute faster.
+func withOptional(module string) (string, int) {
+	mu.Lock()
+	on := optional
+	mu.Unlock()
+	sums, updates := 0, 0
+	if on.columns {
+		module, sums = withColumns(module)
+	}
+	if on.adam {
+		module, updates = withAdam(module)
+	}
+	return module, sums + updates
 }
 
 // operation is a statement of a program with two operands, a and b, in the form that go-xla writes.

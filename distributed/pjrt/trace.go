@@ -42,6 +42,8 @@ const (
 	StartOfSum      // The start of a sum that travels while the program computes.
 	WaitForSum      // The wait for its end, or for that of all.
 	TravellingSum   // Its way, on a thread of its own.
+	ColumnSums      // A sum over the rows of a matrix.
+	AdamUpdate      // The update of a variable by Adam or AdamW.
 )
 
 // StartTrace begins to record the operations of this process: the first ones, at most that many. It
@@ -73,6 +75,10 @@ func operationOf(c C.gb_operation) Operation {
 		o.Name = nameOfProduct(c.numbers)
 	case RandomBits:
 		o.Name = "random bits, " + bytesText(int64(c.numbers[0]))
+	case ColumnSums:
+		o.Name = fmt.Sprintf("sums of the columns of %dx%d", c.numbers[0], c.numbers[1])
+	case AdamUpdate:
+		o.Name = fmt.Sprintf("Adam's update of %d weights", c.numbers[0])
 	default:
 		o.Name = nameOfCollective(o.Kind, c.numbers)
 		o.Grouped, o.Flight = c.numbers[4] > 0, int64(c.numbers[5])

@@ -18,6 +18,8 @@ enum {
   GB_TRACE_START,            // The start of a flight.
   GB_TRACE_WAIT,             // The wait for the end of a flight or, if it has no elements, of all.
   GB_TRACE_TRAVEL,           // The flight itself.
+  GB_TRACE_COLUMNS,          // The form of a sum over the rows of a matrix.
+  GB_TRACE_ADAM,             // How many weights.
 };
 
 enum { GB_TRACE_NUMBERS = 19 };  // As many as a convolution has.

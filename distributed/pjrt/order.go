@@ -1,0 +1,77 @@
+package pjrt
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// productLine matches a custom call that multiplies matrices, as operation.kernelCall writes it.
+var productLine = regexp.MustCompile(`^ *(%\w+) = stablehlo\.custom_call @` + productTarget + `\((%\w+), (%\w+), (%\w+)\)(.*) : \((tensor<[^<>]*>), (tensor<[^<>]*>), (tensor<[^<>]*>)\) -> (tensor<[^<>]*>)$`)
+
+// orderProducts is ordered. Tests turn it off.
+var orderProducts = ordered
+
+// ordered adds to the products that compute gradients of weights an operand that orders them after
+// the products that use these weights.
+//
+// XLA updates a variable in place only if nothing can still read its old value. The gradient of a
+// layer's inputs reads the weights, and the update needs only that of the weights: without an
+// order, XLA copies all large weights in each step.
+func ordered(module string) string {
+	p, ok := parseMain(module)
+	if !ok || !p.isMarked() {
+		return module
+	}
+	marked := map[string]string{} // The types of the variables that are updated in place.
+	for _, v := range p.parameters {
+		if strings.Contains(v.attributes, shareMark) {
+			marked[v.name] = v.shape
+		}
+	}
+	readers := map[string]value{} // The last product that uses a variable of a type.
+	used := usedIn(module)
+	lines := strings.Split(module, "\n")
+	for i, line := range lines {
+		m := productLine.FindStringSubmatch(line)
+		if m == nil || !used[m[1]] { // A product that isn't used must remain so.
+			continue
+		}
+		name, out := m[1], m[9]
+		if reader, ok := readers[out]; ok {
+			lines[i] = fmt.Sprintf("    %s = stablehlo.custom_call @%s(%s, %s, %s, %s)%s : (%s, %s, %s, %s) -> %s",
+				name, productTarget, m[2], m[3], m[4], reader.name, m[5], m[6], m[7], m[8], reader.shape, out)
+		}
+		for _, operand := range m[2:4] {
+			if weights, ok := marked[operand]; ok {
+				readers[weights] = value{name: name, shape: out}
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// statementStart matches the beginning of a statement of the main function. What follows until the
+// next one is part of it.
+var statementStart = regexp.MustCompile(`(?m)^    (?:(%\w+)(?::\d+)? = |"stablehlo\.return")`)
+
+var valueName = regexp.MustCompile(`%\w+`)
+
+// usedIn returns the values on which the results of the main function depend.
+func usedIn(module string) map[string]bool {
+	used := map[string]bool{}
+	starts := statementStart.FindAllStringSubmatchIndex(module, -1)
+	end := len(module)
+	for i := len(starts) - 1; i >= 0; i-- {
+		at := starts[i]
+		text := module[at[1]:end]
+		end = at[0]
+		if at[2] >= 0 && !used[module[at[2]:at[3]]] {
+			continue
+		}
+		for _, name := range valueName.FindAllString(text, -1) {
+			used[name] = true
+		}
+	}
+	return used
+}

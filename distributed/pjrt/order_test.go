@@ -1,0 +1,184 @@
+package pjrt_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/distributed/pjrt"
+	"gonbatch/distributed/ranktest"
+)
+
+// TestOptimizersByKernels: a training by kernels has the weights that XLA's has, for all of GoMLX's
+// optimizers, and moves no variable. Kernels compute the updates of Adam and AdamW, as GoMLX writes
+// them.
+func TestOptimizersByKernels(t *testing.T) {
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
+		backend := openKernels(t)
+		pjrt.SetMinUpdate(1)
+		for name, opt := range optimizers {
+			fit := func(kernels bool) (values map[string][]float64, replaced int64) {
+				counted := pjrt.CountKernels(kernels)
+				store, trainer := newTraining(t, backend, opt(), 1)
+				random := rand.New(rand.NewPCG(1, 2))
+				step(t, trainer, random)
+				before := addresses(t, store)
+				for range 5 {
+					step(t, trainer, random)
+				}
+				for path, address := range addresses(t, store) {
+					if before[path] != address {
+						t.Errorf("%s: %s was moved", name, path)
+					}
+				}
+				return valuesOf(t, store), counted()
+			}
+			want, _ := fit(false)
+			got, replaced := fit(true)
+			for path, values := range want {
+				if len(got[path]) != len(values) {
+					t.Errorf("%s: %s has %d values, want %d", name, path, len(got[path]), len(values))
+					continue
+				}
+				for i, x := range values {
+					if !(math.Abs(got[path][i]-x) <= 1e-4*(1+math.Abs(x))) {
+						t.Errorf("%s: %s has %g, want %g", name, path, got[path][i], x)
+						break
+					}
+				}
+			}
+			// Two layers, each with a product and its gradients; sums; and six or more trained
+			// variables.
+			least := int64(8)
+			if name == "adam" || name == "adamw" {
+				least += 6
+			}
+			t.Logf("%s: kernels compute %d operations", name, replaced)
+			if replaced < least {
+				t.Errorf("%s: kernels compute %d operations, want at least %d", name, replaced, least)
+			}
+		}
+	})
+}
+
+// addresses returns where each variable is, except scalars.
+func addresses(t *testing.T, store *model.Store) map[string]*byte {
+	t.Helper()
+	all := map[string]*byte{}
+	look(t, store, func(v *model.Variable, data []byte) {
+		if !v.Shape().IsScalar() && v.Name() != model.RNGStateVariableName {
+			all[v.Path()] = &data[0]
+		}
+	})
+	return all
+}
+
+// valuesOf returns the values of the float32 variables.
+func valuesOf(t *testing.T, store *model.Store) map[string][]float64 {
+	t.Helper()
+	all := map[string][]float64{}
+	for v := range store.IterVariables() {
+		if strings.HasPrefix(v.Path(), "/metrics/") { // Their names are random.
+			continue
+		}
+		v.MustValue().MustConstFlatData(func(data any) {
+			if data, ok := data.([]float32); ok {
+				for _, x := range data {
+					all[v.Path()] = append(all[v.Path()], float64(x))
+				}
+			}
+		})
+	}
+	return all
+}
+
+// TestOrdered: XLA copies no weights of dense layers, which it did without an order of the products,
+// and the order computes no product that isn't used.
+func TestOrdered(t *testing.T) {
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
+		backend := openKernels(t)
+		var programs []string
+		defer pjrt.SetShare(func(module string) (string, int) {
+			out, n := pjrt.ShareMemory(module)
+			programs = append(programs, out)
+			return out, n
+		})()
+		const width = 512
+		trainDeep(t, backend, 6, width, 4)
+		client := keepIn(t, t.TempDir())
+		var with, without int64
+		for _, program := range programs {
+			temporary := func() int64 {
+				exec, err := client.Compile().WithStableHLO([]byte(program)).Done()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return exec.OnDeviceMemoryUsageStats.Temporary
+			}
+			with = max(with, temporary())
+			pjrt.WithoutOrder(func() { without = max(without, temporary()) })
+		}
+		// With the order, temporary memory has a gradient or two at once; without, copies of the
+		// weights of all layers but the first, which has no gradient of its inputs.
+		const weights = 4 * width * width
+		t.Logf("temporary memory, in matrices of weights: %.2f, without an order %.2f", float64(with)/weights, float64(without)/weights)
+		if with > without-2*weights {
+			t.Errorf("%d bytes of temporary memory, %d without an order", with, without)
+		}
+		checkReaders(t, lastOrdered(programs))
+	})
+}
+
+var orderedProduct = regexp.MustCompile(`(@gonbatch_product\w*\(%\w+, %\w+, %\w+), (%\w+)\)`)
+
+// checkReaders checks that products have an order, after products that are used for something else
+// too.
+func checkReaders(t *testing.T, program string) {
+	t.Helper()
+	used := pjrt.UsedIn(orderedProduct.ReplaceAllString(program, "$1)"))
+	all := orderedProduct.FindAllStringSubmatch(program, -1)
+	if len(all) < 5 {
+		t.Errorf("%d products have an order", len(all))
+	}
+	for _, m := range all {
+		if !used[m[2]] {
+			t.Errorf("%s is computed only for the order", m[2])
+		}
+	}
+}
+
+// lastOrdered returns the largest program with its kernels.
+func lastOrdered(programs []string) string {
+	largest := slices.MaxFunc(programs, func(a, b string) int { return len(a) - len(b) })
+	out, _ := pjrt.WithKernels(largest)
+	return out
+}
+
+// trainDeep takes a step with a network of dense layers.
+func trainDeep(t *testing.T, backend compute.Backend, depth, width, batch int) {
+	t.Helper()
+	store := model.NewStore()
+	network := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		for i := range depth {
+			x = graph.Tanh(layers.Dense(scope.In("layer_%d", i), x, true, width))
+		}
+		return x
+	}
+	trainer := train.NewTrainer(backend, store, network, loss.MeanSquaredError, optimizer.Adam().Done(), nil, nil)
+	x := tensors.FromScalarAndDimensions(float32(0.5), batch, width)
+	if _, err := trainer.TrainStep(train.Batch{Inputs: []*tensors.Tensor{x}, Labels: []*tensors.Tensor{tensors.FromScalarAndDimensions(float32(0.1), batch, width)}}); err != nil {
+		t.Fatal(err)
+	}
+}
