@@ -1,10 +1,20 @@
 package distributed_test
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/pjrt"
@@ -35,6 +45,58 @@ func TestOverlapSameBits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOverlapOrder: the gradients of the last layers start first, on all ranks, and travel while
+// those of the first are computed.
+func TestOverlapOrder(t *testing.T) {
+	const layerCount = 8
+	width := func(layer int) int { return 300 + 20*layer } // Each layer's weights have another size.
+	launchers := []ranktest.Launcher{ranktest.OpenMPI.With("", travelling...), ranktest.Torchrun.With("", travelling...)}
+	ranktest.RunWith(t, launchers, 2, func(t *testing.T) {
+		w := initWorld(t)
+		distributed.SetBucketBytes(1)
+		network := func(scope *model.Scope, x *graph.Node) *graph.Node {
+			for i := range layerCount {
+				x = graph.Tanh(layers.Dense(scope.In("layer_%d", i), x, true, width(i)))
+			}
+			return x
+		}
+		trainer := train.NewTrainer(w.Backend(), model.NewStore(), network, loss.MeanSquaredError, w.Optimizer(optimizer.Adam().Done()), nil, nil)
+		step := func() {
+			x, y := tensors.FromScalarAndDimensions(float32(0.5), 64, 300), tensors.FromScalarAndDimensions(float32(0.1), 64, width(layerCount-1))
+			if _, err := trainer.TrainStep(train.Batch{Inputs: []*tensors.Tensor{x}, Labels: []*tensors.Tensor{y}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		step() // It compiles.
+		pjrt.StartTrace(1000)
+		step()
+		operations, _ := pjrt.StopTrace()
+		var names, want []string
+		var lastStart, firstTravel int64
+		slices.SortFunc(operations, func(a, b pjrt.Operation) int { return cmp.Compare(a.Begin, b.Begin) })
+		for _, o := range operations {
+			switch {
+			case o.Kind == pjrt.TravellingSum && firstTravel == 0:
+				firstTravel = o.Begin
+			case o.Kind == pjrt.StartOfSum:
+				lastStart = o.Begin
+				if strings.Contains(o.Name, "KiB") && !strings.Contains(o.Name, " 1.") { // Weights; biases have less than 2 KiB.
+					names = append(names, o.Name)
+				}
+			}
+		}
+		for i := layerCount - 1; i >= 0; i-- {
+			want = append(want, fmt.Sprintf("start all-reduce %.1f KiB float32, sum", float64(4*width(max(0, i-1))*width(i))/1024))
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("rank %d starts %q, want %q", w.Rank(), names, want)
+		}
+		if firstTravel == 0 || firstTravel >= lastStart {
+			t.Errorf("rank %d: the first gradient travels at %d, and the last starts at %d", w.Rank(), firstTravel, lastStart)
+		}
+	})
 }
 
 // TestOverlapChoice: gradients travel while others are computed if the ranks are on several

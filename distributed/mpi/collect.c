@@ -5,7 +5,7 @@
 
 #include "request.h"
 
-enum { MAX_CHUNK = 1 << 30, FORM_ROOT = 2 };
+enum { FORM_ROOT = 2 };
 
 static gb_handle mpi_type(int type, size_t *size) {
   switch (type) {
@@ -27,10 +27,19 @@ typedef struct {
   size_t size;  // Of an element.
 } call;
 
+int64_t gb_mpi_chunk = 1 << 30;
+
+// chunk returns how many elements the next call of MPI sums or broadcasts.
+static int64_t chunk(const call *c, int64_t done) {
+  int64_t most = gb_mpi_chunk / (int64_t)c->size, left = c->r->count - done;
+  if (most < 1) most = 1;
+  return left < most ? left : most;
+}
+
 static int all_reduce(const call *c) {
   gb_request *r = c->r;
-  for (int64_t done = 0; done < r->count; done += MAX_CHUNK) {
-    int64_t n = r->count - done < MAX_CHUNK ? r->count - done : MAX_CHUNK;
+  for (int64_t done = 0, n; done < r->count; done += n) {
+    n = chunk(c, done);
     int code = gb_mpi.allreduce(gb_mpi.in_place, (char *)r->data + (size_t)done * c->size, (int)n, c->type, c->operation, c->team.comm);
     if (code != 0) return gb_failed("MPI_Allreduce", code, r->error, r->error_size);
   }
@@ -40,8 +49,8 @@ static int all_reduce(const call *c) {
 static int broadcast(const call *c) {
   gb_request *r = c->r;
   int root = r->form == NULL ? r->root : (int)r->form[FORM_ROOT];
-  for (int64_t done = 0; done < r->count; done += MAX_CHUNK) {
-    int64_t n = r->count - done < MAX_CHUNK ? r->count - done : MAX_CHUNK;
+  for (int64_t done = 0, n; done < r->count; done += n) {
+    n = chunk(c, done);
     int code = gb_mpi.bcast((char *)r->data + (size_t)done * c->size, (int)n, c->type, root, c->team.comm);
     if (code != 0) return gb_failed("MPI_Bcast", code, r->error, r->error_size);
   }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,7 +60,26 @@ func TestInParts(t *testing.T) {
 			ranktest.CheckGathers(t, comm)
 			ranktest.CheckScatters(t, comm, mpi.ReduceScatter[float64])
 		}
+		for _, chunk := range []int{997, 4096} {
+			mpi.SetChunk(chunk)
+			ranktest.CheckSums(t, comm, mpi.AllReduce[float32])
+			ranktest.CheckSums(t, comm, mpi.AllReduce[int64])
+			ranktest.CheckBroadcasts(t, comm)
+		}
+		mpi.SetChunk(3) // Less than an element: then one by one.
+		values := []int64{1, 2, 3}
+		if err := mpi.AllReduce(comm, values); err != nil || !slices.Equal(values, []int64{3, 6, 9}) {
+			t.Errorf("one by one: %v, %v", values, err)
+		}
 	})
+}
+
+// TestHuge: more than 2^31 bytes are summed and sent correctly.
+func TestHuge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it needs 5 GB of memory")
+	}
+	ranktest.Run(t, 2, func(t *testing.T) { ranktest.CheckHuge(t, initRank(t), mpi.AllReduce[int32]) })
 }
 
 // TestOneThread: MPI that supports calls from only one thread gets them all from there.

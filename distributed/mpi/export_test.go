@@ -5,6 +5,9 @@ import "time"
 // SetPart makes AllGather and ReduceScatter use more MPI calls.
 var SetPart = setPart
 
+// SetChunk makes AllReduce and Broadcast use more MPI calls.
+var SetChunk = setChunk
+
 // SetFinalizeTime changes how long Close waits.
 func SetFinalizeTime(d time.Duration) { finalizeTime = d }
 

@@ -34,6 +34,9 @@ int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dty
 // scatters or exchanges, because MPI counts with 32 bits.
 extern int64_t gb_mpi_part;
 
+// gb_mpi_chunk is the number of bytes that one call of MPI sums or broadcasts.
+extern int64_t gb_mpi_chunk;
+
 // GB_MPI_SERIALIZED is MPI_THREAD_SERIALIZED in both binary interfaces. gb_mpi_level is the support
 // of threads that MPI is asked for; it may provide less.
 enum { GB_MPI_SERIALIZED = 2 };

@@ -13,6 +13,9 @@ import (
 // setPart replaces the number of elements that one call of MPI gathers or scatters.
 func setPart(n int) { C.gb_mpi_part = C.int64_t(n) }
 
+// setChunk replaces the number of bytes that one call of MPI sums or broadcasts.
+func setChunk(bytes int) { C.gb_mpi_chunk = C.int64_t(bytes) }
+
 // onlyFunneled makes Init ask for MPI_THREAD_FUNNELED.
 func onlyFunneled() { C.gb_mpi_level = 1 }
 

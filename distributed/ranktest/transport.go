@@ -41,10 +41,10 @@ func CheckTransport[C Comm](t *testing.T, kind Transport[C], c C) {
 	if c.Rank() < 0 || c.Rank() >= c.Size() {
 		t.Errorf("rank %d of %d", c.Rank(), c.Size())
 	}
-	checkSums(t, c, kind.Float32)
-	checkSums(t, c, kind.Float64)
-	checkSums(t, c, kind.Int32)
-	checkSums(t, c, kind.Int64)
+	CheckSums(t, c, kind.Float32)
+	CheckSums(t, c, kind.Float64)
+	CheckSums(t, c, kind.Int32)
+	CheckSums(t, c, kind.Int64)
 	checkSameBits(t, c, kind.Float32)
 	CheckGathers(t, c)
 	CheckScatters(t, c, kind.ScatterFloat32)
@@ -52,20 +52,29 @@ func CheckTransport[C Comm](t *testing.T, kind Transport[C], c C) {
 	CheckScatters(t, c, kind.ScatterInt32)
 	CheckScatters(t, c, kind.ScatterInt64)
 	checkScatterRefuses(t, c, kind.ScatterFloat32)
-	for root := range c.Size() {
-		message := fmt.Appendf(nil, "from rank %2d", c.Rank())
-		if err := c.Broadcast(message, root); err != nil || string(message) != fmt.Sprintf("from rank %2d", root) {
-			t.Errorf("broadcast: %q, %v", message, err)
-		}
-	}
+	CheckBroadcasts(t, c)
 	if err := c.Barrier(); err != nil {
 		t.Error(err)
 	}
 	checkClosed(t, c, kind.Closed)
 }
 
-// checkSums checks all-reduce with arrays from empty to large.
-func checkSums[C Comm, T int32 | int64 | float32 | float64](t *testing.T, c C, allReduce func(C, []T) error) {
+// CheckBroadcasts broadcasts data of several sizes from each rank.
+func CheckBroadcasts[C Comm](t *testing.T, c C) {
+	t.Helper()
+	for root := range c.Size() {
+		for _, n := range []int{0, 1, 13, 4000, 70_001} {
+			data := func(rank int) []byte { return bytes.Repeat([]byte{byte(100*rank + 1), byte(n), 9}, n)[:n] }
+			got := data(c.Rank())
+			if err := c.Broadcast(got, root); err != nil || !bytes.Equal(got, data(root)) {
+				t.Errorf("broadcast of %d bytes from rank %d: %v, or other bytes", n, root, err)
+			}
+		}
+	}
+}
+
+// CheckSums checks all-reduce with arrays from empty to large.
+func CheckSums[C Comm, T int32 | int64 | float32 | float64](t *testing.T, c C, allReduce func(C, []T) error) {
 	t.Helper()
 	for _, n := range []int{0, 1, 7, 1024, 421642} {
 		values := make([]T, n)
