@@ -64,39 +64,50 @@ func TestOverlapOrder(t *testing.T) {
 		}
 		trainer := train.NewTrainer(w.Backend(), model.NewStore(), network, loss.MeanSquaredError, w.Optimizer(optimizer.Adam().Done()), nil, nil)
 		step := func() {
-			x, y := tensors.FromScalarAndDimensions(float32(0.5), 64, 300), tensors.FromScalarAndDimensions(float32(0.1), 64, width(layerCount-1))
+			x, y := tensors.FromScalarAndDimensions(float32(0.5), 1024, 300), tensors.FromScalarAndDimensions(float32(0.1), 1024, width(layerCount-1))
 			if _, err := trainer.TrainStep(train.Batch{Inputs: []*tensors.Tensor{x}, Labels: []*tensors.Tensor{y}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		step() // It compiles.
-		pjrt.StartTrace(1000)
-		step()
-		operations, _ := pjrt.StopTrace()
-		var names, want []string
-		var lastStart, firstTravel int64
-		slices.SortFunc(operations, func(a, b pjrt.Operation) int { return cmp.Compare(a.Begin, b.Begin) })
-		for _, o := range operations {
-			switch {
-			case o.Kind == pjrt.TravellingSum && firstTravel == 0:
-				firstTravel = o.Begin
-			case o.Kind == pjrt.StartOfSum:
-				lastStart = o.Begin
-				if strings.Contains(o.Name, "KiB") && !strings.Contains(o.Name, " 1.") { // Weights; biases have less than 2 KiB.
-					names = append(names, o.Name)
-				}
-			}
-		}
+		var want []string
 		for i := layerCount - 1; i >= 0; i-- {
 			want = append(want, fmt.Sprintf("start all-reduce %.1f KiB float32, sum", float64(4*width(max(0, i-1))*width(i))/1024))
 		}
-		if !slices.Equal(names, want) {
-			t.Errorf("rank %d starts %q, want %q", w.Rank(), names, want)
+		travelled := false // On a busy machine, the thread may get no time in a step.
+		for range 10 {
+			pjrt.StartTrace(1000)
+			step()
+			names, early := startsOfWeights()
+			travelled = travelled || early
+			if !slices.Equal(names, want) {
+				t.Errorf("rank %d starts %q, want %q", w.Rank(), names, want)
+			}
 		}
-		if firstTravel == 0 || firstTravel >= lastStart {
-			t.Errorf("rank %d: the first gradient travels at %d, and the last starts at %d", w.Rank(), firstTravel, lastStart)
+		if !travelled {
+			t.Errorf("rank %d: in no step, a gradient travels before the last one starts", w.Rank())
 		}
 	})
+}
+
+// startsOfWeights ends the recording of a step. It returns the sums of weights, in the order in which
+// they have started, and reports whether one has travelled before the last one started.
+func startsOfWeights() (names []string, early bool) {
+	operations, _ := pjrt.StopTrace()
+	slices.SortFunc(operations, func(a, b pjrt.Operation) int { return cmp.Compare(a.Begin, b.Begin) })
+	travels := false
+	for _, o := range operations {
+		switch o.Kind {
+		case pjrt.TravellingSum:
+			travels = true
+		case pjrt.StartOfSum:
+			early = early || travels
+			if !strings.Contains(o.Name, " 1.") { // Biases have less than 2 KiB.
+				names = append(names, o.Name)
+			}
+		}
+	}
+	return names, early
 }
 
 // TestOverlapChoice: gradients travel while others are computed if the ranks are on several
