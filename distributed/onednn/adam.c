@@ -30,7 +30,7 @@ GB_INLINE void run_inline(gb_roots roots, const gb_dnn_adam_update *u, int64_t b
     float *new_weight = u->new_weight + at, *new_moment1 = u->new_moment1 + at, *new_moment2 = u->new_moment2 + at;
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) {
-      float g = gradient[i], m = u->keep1 * moment1[i] + u->add1 * g, v = u->keep2 * moment2[i] + u->add2 * (g * g);
+      float g = u->scale * gradient[i], m = u->keep1 * moment1[i] + u->add1 * g, v = u->keep2 * moment2[i] + u->add2 * (g * g);
       new_moment1[i] = m;
       new_moment2[i] = v;
       step[i] = u->rate * (m * u->debias1);

@@ -126,7 +126,7 @@ typedef struct {
   int64_t count;
   const float *weight, *moment1, *moment2, *gradient;
   float *new_weight, *new_moment1, *new_moment2;
-  float keep1, add1, debias1, keep2, add2, debias2, epsilon, rate, decay;
+  float keep1, add1, debias1, keep2, add2, debias2, epsilon, rate, decay, scale;
 } gb_dnn_adam_update;
 
 void gb_dnn_adam(const gb_dnn_adam_update *update);

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -28,13 +29,21 @@ var adamTerms = []term{
 }
 
 // adamScalars are the scalars in the order of the custom call.
-var adamScalars = []string{"KEEP1", "ADD1", "DEBIAS1", "KEEP2", "ADD2", "DEBIAS2", "EPSILON", "RATE", "DECAY"}
+var adamScalars = []string{"KEEP1", "ADD1", "DEBIAS1", "KEEP2", "ADD2", "DEBIAS2", "EPSILON", "RATE", "DECAY", "SCALE"}
 
-// arrayOperation matches an operation on one line, with its types.
-var arrayOperation = regexp.MustCompile(`(?m)^    (%\w+) = "stablehlo\.(\w+)"\(([^()]*)\)(.*) : \(([^()]*)\) -> (tensor<[^<>]*>)$`)
+// arrayOperation matches an operation without a body, with its types.
+var arrayOperation = regexp.MustCompile(`(?m)^    (%\w+) = "stablehlo\.(\w+)"\(([^()]*)\)((?: \{[^{}]*\})?) : \(([^()]*)\) -> (tensor<[^<>]*>)$`)
 
 // arrays are the operations of a program, by their results.
-type arrays map[string]statement
+type arrays map[string]arrayOf
+
+// arrayOf is an operation whose result is an array of that shape.
+type arrayOf struct {
+	statement
+	attributes string
+	types      []string // Of the operands.
+	shape      string
+}
 
 // fill is the operation that fills an array with a number.
 const fill = "fill"
@@ -42,7 +51,7 @@ const fill = "fill"
 func arraysOf(module string) arrays {
 	all := arrays{}
 	for _, m := range arrayOperation.FindAllStringSubmatch(module, -1) {
-		v := statement{operation: m[2], operands: list(m[3])}
+		v := arrayOf{statement{operation: m[2], operands: list(m[3])}, m[4], list(m[5]), m[6]}
 		if v.operation == "broadcast_in_dim" && m[5] == "tensor<f32>" {
 			v.operation = fill
 		}
@@ -134,6 +143,50 @@ func (a arrays) adamOf(value string) (names map[string]string, ok bool) {
 	return nil, false
 }
 
+// unscaled replaces the gradient of an update by what it is a multiple of, such as a sum over the
+// ranks, and names the factor, so that no loop multiplies the whole gradient. It returns the
+// statements that this needs.
+func (a arrays) unscaled(call string, names map[string]string) string {
+	var written strings.Builder
+	unit := call + "_unit"
+	var moves []arrayOf // Reshapes and slices after a multiplication, the last first.
+	value, scale := names["g"], ""
+	for n := 0; ; n++ {
+		v := a[value]
+		if v.operation == "reshape" || v.operation == "slice" {
+			moves, value = append(moves, v), v.operands[0]
+			continue
+		}
+		factor := a.factor(v)
+		if factor < 0 {
+			break
+		}
+		product, number := cmp.Or(scale, unit), a[v.operands[factor]].operands[0]
+		scale, value = fmt.Sprintf("%s_scale_%d", call, n), v.operands[1-factor]
+		fmt.Fprintf(&written, "    %s = \"stablehlo.%s\"(%s, %s) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n", scale, v.operation, product, number)
+	}
+	if scale == "" {
+		return ""
+	}
+	for i, v := range slices.Backward(moves) {
+		moved := fmt.Sprintf("%s_gradient_%d", call, i)
+		fmt.Fprintf(&written, "    %s = \"stablehlo.%s\"(%s)%s : (%s) -> %s\n", moved, v.operation, value, v.attributes, v.types[0], v.shape)
+		value = moved
+	}
+	names["g"], names["SCALE"] = value, scale
+	return fmt.Sprintf("    %s = stablehlo.constant dense<1.0> : tensor<f32>\n", unit) + written.String()
+}
+
+// factor returns which operand of a multiplication or division is a number for all elements, or -1.
+func (a arrays) factor(v arrayOf) int {
+	for i, operand := range v.operands {
+		if a[operand].operation == fill && (v.operation == "multiply" || v.operation == "divide" && i == 1) {
+			return i
+		}
+	}
+	return -1
+}
+
 // withAdam replaces the updates of large variables by Adam or AdamW, and returns how many. XLA
 // computes the new weights and each of the two moments by itself, so it reads the gradient and the
 // moments several times from memory.
@@ -153,8 +206,9 @@ func withAdam(module string) (string, int) {
 			return statement
 		}
 		call := "%gonbatch_adam_" + strings.TrimPrefix(m[1], "%")
+		before := a.unscaled(call, names)
 		moments[names["new_m"]], moments[names["new_v"]] = call+"#1", call+"#2"
-		return adamCall(call, m[1], m[6], names)
+		return before + adamCall(call, m[1], m[6], names)
 	})
 	if len(moments) == 0 {
 		return module, 0
@@ -169,22 +223,24 @@ func withAdam(module string) (string, int) {
 	return out, len(moments) / 2
 }
 
-// adamCall writes the custom call. Without a decay of the weights, it is 0.
+// adamCall writes the custom call. Without a decay of the weights, it is 0; without a scale of the
+// gradient, that is 1.
 func adamCall(call, result, shape string, names map[string]string) string {
 	zero := call + "_zero"
+	one := call + "_one"
 	operands, types := []string{names["w"], names["m"], names["v"], names["g"]}, strings.Repeat(shape+", ", 4)
 	for _, name := range adamScalars {
-		operands = append(operands, cmp.Or(names[name], zero))
+		operands = append(operands, cmp.Or(names[name], map[string]string{"DECAY": zero, "SCALE": one}[name]))
 	}
 	types += strings.TrimSuffix(strings.Repeat("tensor<f32>, ", len(adamScalars)), ", ")
 	var aliases []string
 	for i := range 3 {
 		aliases = append(aliases, fmt.Sprintf("#stablehlo.output_operand_alias<output_tuple_indices = [%d], operand_index = %d, operand_tuple_indices = []>", i, i))
 	}
-	return fmt.Sprintf("    %[1]s = stablehlo.constant dense<0.0> : tensor<f32>\n"+
+	return fmt.Sprintf("    %[1]s = stablehlo.constant dense<0.0> : tensor<f32>\n    %[9]s = stablehlo.constant dense<1.0> : tensor<f32>\n"+
 		"    %[2]s:3 = stablehlo.custom_call @%[3]s(%[4]s) {api_version = 4 : i32, has_side_effect = false, backend_config = {}, output_operand_aliases = [%[5]s]} : (%[6]s) -> (%[7]s, %[7]s, %[7]s)\n"+
 		"    %[8]s = \"stablehlo.reshape\"(%[2]s#0) : (%[7]s) -> %[7]s",
-		zero, call, adamTarget, strings.Join(operands, ", "), strings.Join(aliases, ", "), types, shape, result)
+		zero, call, adamTarget, strings.Join(operands, ", "), strings.Join(aliases, ", "), types, shape, result, one)
 }
 
 // sizeOf returns the number of elements of a float32 tensor, or 0 of another one.

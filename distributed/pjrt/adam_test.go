@@ -90,6 +90,16 @@ func TestAdamKernel(t *testing.T) {
 			sameWithKernels(t, backend, f, 1, inputs(dtypes.Float32, size...)...)
 			sameWithKernels(t, backend, f, 0, inputs(dtypes.Float64, size...)...)
 		}
+		for range 6 { // The kernel scales the gradient, which is a part of something larger.
+			rows, columns := 1+r.IntN(100), 1+r.IntN(100)
+			scaled := scalar(func(inputs []*graph.Node) []*graph.Node {
+				g := graph.Concatenate([]*graph.Node{graph.Reshape(inputs[3], -1), graph.Reshape(inputs[0], -1)}, 0)
+				g = graph.Slice(graph.DivScalar(g, 3), graph.AxisRange(0, rows*columns))
+				inputs[3] = graph.MulScalar(graph.Reshape(graph.Mul(graph.ReduceAllMax(inputs[0]), g), rows, columns), 0.7)
+				return adam(inputs, 0.01, norms)
+			})
+			sameWithKernels(t, backend, scaled, 1, inputs(dtypes.Float32, rows, columns)...)
+		}
 		other := scalar(func(inputs []*graph.Node) []*graph.Node { // The step is added.
 			w := inputs[0]
 			all := adam(inputs, 0, nothing)

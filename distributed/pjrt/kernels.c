@@ -42,7 +42,7 @@ static gb_ffi_error *product(gb_ffi_call_frame *frame) { return run(product_kern
 
 static gb_ffi_error *columns(gb_ffi_call_frame *frame) { return run(columns_kernel, GB_TRACE_COLUMNS, frame); }
 
-enum { ADAM_ARRAYS = 4, ADAM_SCALARS = 9, ADAM_RESULTS = 3 };
+enum { ADAM_ARRAYS = 4, ADAM_SCALARS = 10, ADAM_RESULTS = 3 };
 
 // is_array reports whether a buffer has so many elements of float32.
 static int is_array(const gb_ffi_buffer *b, int64_t count) { return b->dtype == GB_FFI_F32 && count_of(b) == count; }
@@ -65,7 +65,7 @@ static gb_ffi_error *adam(gb_ffi_call_frame *frame) {
   float scalars[ADAM_SCALARS];
   for (int i = 0; i < ADAM_SCALARS; i++) scalars[i] = *(const float *)in[ADAM_ARRAYS + i]->data;
   adam_kernel(&(gb_adam_update){count, in[0]->data, in[1]->data, in[2]->data, in[3]->data, out[0]->data, out[1]->data, out[2]->data, scalars[0],
-                                scalars[1], scalars[2], scalars[3], scalars[4], scalars[5], scalars[6], scalars[7], scalars[8]});
+                                scalars[1], scalars[2], scalars[3], scalars[4], scalars[5], scalars[6], scalars[7], scalars[8], scalars[9]});
   gb_trace_end(began, GB_TRACE_ADAM, &count, 1);
   return NULL;
 }

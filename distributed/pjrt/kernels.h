@@ -19,8 +19,9 @@ void *gb_columns_handler(gb_kernel kernel);
 // gb_adam_update is an update of Adam, or of AdamW, with weights, moments and a gradient of `count`
 // elements each:
 //
-//   new_moment1 = keep1 * moment1 + add1 * gradient
-//   new_moment2 = keep2 * moment2 + add2 * gradient^2
+//   g = scale * gradient
+//   new_moment1 = keep1 * moment1 + add1 * g
+//   new_moment2 = keep2 * moment2 + add2 * g^2
 //   new_weight = weight - (rate * debias1 * new_moment1 / (sqrt(debias2 * new_moment2) + epsilon) + rate * decay * weight)
 //
 // The new values may be in the memory of the old ones. onednn/library.h has the same struct.
@@ -28,13 +29,13 @@ typedef struct {
   int64_t count;
   const float *weight, *moment1, *moment2, *gradient;
   float *new_weight, *new_moment1, *new_moment2;
-  float keep1, add1, debias1, keep2, add2, debias2, epsilon, rate, decay;
+  float keep1, add1, debias1, keep2, add2, debias2, epsilon, rate, decay, scale;
 } gb_adam_update;
 
 typedef void (*gb_adam)(const gb_adam_update *update);
 
 // gb_adam_handler returns the handler of the custom call that takes weight, moment1, moment2,
-// gradient and the nine scalars, in the order of the struct, and returns the three new values.
+// gradient and the ten scalars, in the order of the struct, and returns the three new values.
 void *gb_adam_handler(gb_adam adam);
 
 // gb_convolution_is_fast reports whether the kernel can compute a convolution fast.
