@@ -11,7 +11,8 @@ import (
 )
 
 // mostLines is how many lines of code a classifier of image folders may need, with augmentation,
-// early stopping, best weights and fine-tuning: about as many as in other frameworks.
+// early stopping, best weights and fine-tuning: about as many as in other frameworks. The code that
+// draws doesn't count.
 const mostLines = 100
 
 // TestFineTune trains the notebook's two phases for a few epochs, on one rank and on two. Each
@@ -35,6 +36,10 @@ func TestFineTune(t *testing.T) {
 					t.Errorf("an accuracy of %s, want at least 0.9:\n%s", match[1], out)
 				}
 			}
+			run := u.run(t)
+			checkNamed(t, run, "shapes", "examples")
+			checkNamed(t, run, "others", "examples", "phases")
+			checkRecorded(t, run, 3)
 		})
 	}
 }
@@ -46,6 +51,7 @@ func TestFineTuneInJupyter(t *testing.T) {
 	if n := strings.Count(last, "macro F1 "); n != 2 || !strings.Contains(last, "diamond") {
 		t.Errorf("%d confusion matrices, want 2:\n%s", n, last)
 	}
+	checkShown(t, result, 0, 0, 0, 0, 3)
 }
 
 func TestFineTuneIsShort(t *testing.T) {
@@ -55,7 +61,7 @@ func TestFineTuneIsShort(t *testing.T) {
 	}
 	lines := 0
 	for _, cell := range notebook.Cells {
-		if cell.Type != nbformat.Code {
+		if cell.Type != nbformat.Code || cell.ID == "pictures" {
 			continue
 		}
 		for line := range strings.Lines(cell.Source) {
