@@ -71,6 +71,11 @@ func (a augmented) narrow(o others) Dataset {
 	return a
 }
 
+func (s sized) narrow(o others) Dataset {
+	s.Dataset = narrow(s.Dataset, o)
+	return s
+}
+
 func (p part) narrow(o others) Dataset {
 	p.Dataset = narrow(p.Dataset, others{o.n, func(i int) int { return p.number(o.number(i)) }})
 	return p
