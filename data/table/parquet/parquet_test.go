@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -140,6 +141,48 @@ func TestAgainstModel(t *testing.T) {
 		for row, index := range order {
 			if got := values[9*row:][:9]; !slices.Equal(got, want[index].numbers()) || classes[labels[row]] != want[index].Class {
 				t.Fatalf("seed %d: row %d is %v, class %d, want %v, %s", seed, index, got, labels[row], want[index].numbers(), want[index].Class)
+			}
+		}
+	}
+}
+
+// TestLargeClasses: the numbers of classes may be as large as an int32, in columns of any numbers,
+// and may be names of classes.
+func TestLargeClasses(t *testing.T) {
+	type product struct {
+		Price float32 `parquet:"price"`
+		Int   int64   `parquet:"int"`
+		Float float64 `parquet:"float"`
+	}
+	numbers := []int64{7, 99_999, 1_000_000, 1_234_567, 2_000_000_000, math.MaxInt32}
+	var names []string
+	var products []product
+	for _, n := range numbers {
+		names, products = append(names, fmt.Sprint(n)), append(products, product{1, n, float64(n)})
+	}
+	path := filepath.Join(t.TempDir(), "products.parquet")
+	if err := library.WriteFile(path, products); err != nil {
+		t.Fatal(err)
+	}
+	for _, column := range []string{"int", "float"} {
+		for _, classes := range [][]string{nil, names} {
+			ds, err := parquet.Open(path, table.Config{Inputs: []string{"price"}, Class: column, Classes: classes})
+			if err != nil {
+				t.Errorf("%s, %d names: %v", column, len(classes), err)
+				continue
+			}
+			_, labels, err := ds.Batch([]int{0, 1, 2, 3, 4, 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for row, got := range tensors.MustCopyFlatData[int32](labels[0]) {
+				want := int32(numbers[row])
+				if classes != nil {
+					want = int32(row)
+				}
+				if got != want {
+					t.Errorf("%s, %d names: the class of row %d is %d, want %d", column, len(classes), row, got, want)
+				}
 			}
 		}
 	}
