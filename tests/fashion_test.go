@@ -27,9 +27,9 @@ func TestFashionMNIST(t *testing.T) {
 	}
 }
 
-// TestFashionMNISTStopsEarly trains the notebook at a rate that is too high, with 20 batches of each
-// epoch, until the validation loss rises. The training ends there, and the test gets the weights
-// from before.
+// TestFashionMNISTStopsEarly trains the notebook at a rate that is too high, with 20 batches of
+// each epoch, until the validation loss rises. The training ends there, and the test gets the
+// weights from before.
 func TestFashionMNISTStopsEarly(t *testing.T) {
 	const batches, mostEpochs = 20, 30
 	u := newUser(t, ranktest.QuickCompilation)

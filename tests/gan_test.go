@@ -47,8 +47,9 @@ func TestGAN(t *testing.T) {
 	}
 }
 
-// TestGANInMLflow trains the notebook while a real MLflow server records it, on two ranks, and reads
-// both training runs back with MLflow's client: each metric, each hyper-parameter and the samples.
+// TestGANInMLflow trains the notebook while a real MLflow server records it, on two ranks, and
+// reads both training runs back with MLflow's client: each metric, each hyper-parameter and the
+// samples.
 func TestGANInMLflow(t *testing.T) {
 	uri := mlflowServer(t)
 	u := newUser(t, ranktest.QuickCompilation, "MLFLOW_TRACKING_URI="+uri, "MLFLOW_EXPERIMENT_NAME=digits: GAN", "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")

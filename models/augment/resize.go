@@ -41,8 +41,8 @@ func spans(x *graph.Node, n, old int) *graph.Node {
 	return graph.ConstAsDType(x.Graph(), x.DType(), matrix)
 }
 
-// CenterCrop returns the middle of each image of x, [batch, height, width, channels] of any type, of
-// this size, in training and elsewhere. It is data.CenterCrop in the graph, and torchvision's
+// CenterCrop returns the middle of each image of x, [batch, height, width, channels] of any type,
+// in this size, in training and elsewhere. It is data.CenterCrop in the graph, and torchvision's
 // CenterCrop((height, width)), except that images must not be smaller.
 func CenterCrop(x *graph.Node, height, width int) *graph.Node {
 	checkImages("CenterCrop", x)
