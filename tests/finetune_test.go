@@ -8,6 +8,7 @@ import (
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/nbformat"
+	"gonbatch/tests/cluster"
 )
 
 // mostLines is how many lines of code a classifier of image folders may need, with augmentation,
@@ -21,27 +22,38 @@ func TestFineTune(t *testing.T) {
 	for _, tasks := range []string{"1", "2"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)
-			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "finetune.ipynb"), "--", "-max_epochs", "8")
-			for _, phase := range []string{"shapes", "others"} {
-				if !strings.Contains(out, phase+": the weights are those after step ") {
-					t.Errorf("no best weights of %s in\n%s", phase, out)
-				}
-			}
-			accuracies := regexp.MustCompile(`(?m)^accuracy (\d\.\d+), macro F1 \d`).FindAllStringSubmatch(out, -1)
-			if len(accuracies) != 2 {
-				t.Fatalf("%d accuracies, want 2, in\n%s", len(accuracies), out)
-			}
-			for _, match := range accuracies {
-				if value, err := strconv.ParseFloat(match[1], 64); err != nil || value < 0.9 {
-					t.Errorf("an accuracy of %s, want at least 0.9:\n%s", match[1], out)
-				}
-			}
-			run := u.run(t)
-			checkNamed(t, run, "shapes", "examples")
-			checkNamed(t, run, "others", "examples", "phases")
-			checkRecorded(t, run, 3)
+			checkFineTune(t, u, u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "finetune.ipynb"), "--", "-max_epochs", "8"))
 		})
 	}
+}
+
+// fineTuneOnTwoNodes trains the notebook on a cluster.
+func fineTuneOnTwoNodes(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, append(c.Env(), ranktest.QuickCompilation)...)
+	checkFineTune(t, u, u.mustSubmit(t, "--nodes", "2", "--cpus-per-task", "1", "--mpi", "pmix", "--follow", example(t, "finetune.ipynb"), "--", "-max_epochs", "8"))
+}
+
+// checkFineTune checks what a run of the notebook has found and drawn.
+func checkFineTune(t *testing.T, u user, out string) {
+	t.Helper()
+	for _, phase := range []string{"shapes", "others"} {
+		if !strings.Contains(out, phase+": the weights are those after step ") {
+			t.Errorf("no best weights of %s in\n%s", phase, out)
+		}
+	}
+	accuracies := regexp.MustCompile(`(?m)^accuracy (\d\.\d+), macro F1 \d`).FindAllStringSubmatch(out, -1)
+	if len(accuracies) != 2 {
+		t.Fatalf("%d accuracies, want 2, in\n%s", len(accuracies), out)
+	}
+	for _, match := range accuracies {
+		if value, err := strconv.ParseFloat(match[1], 64); err != nil || value < 0.9 {
+			t.Errorf("an accuracy of %s, want at least 0.9:\n%s", match[1], out)
+		}
+	}
+	run := u.run(t)
+	checkNamed(t, run, "shapes", "examples")
+	checkNamed(t, run, "others", "examples", "phases")
+	checkRecorded(t, run, 3)
 }
 
 // TestFineTuneInJupyter executes the notebook in a real Jupyter client.

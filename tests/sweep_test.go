@@ -12,6 +12,7 @@ import (
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/result"
+	"gonbatch/tests/cluster"
 )
 
 // TestSweep trains the notebook with three rates on a part of an epoch, on two ranks. Each rate has
@@ -59,6 +60,16 @@ func TestSweep(t *testing.T) {
 		t.Error("it trained with a rate that comes twice")
 	}
 	wantAll(t, again, `-rates must be positive numbers, each given once; got "1e-5" in "1e-5,2e-3,1e-5"`)
+}
+
+// sweepOnTwoNodes trains the notebook with two rates on a cluster. The job compares them.
+func sweepOnTwoNodes(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, append(c.Env(), ranktest.QuickCompilation)...)
+	out := u.mustSubmit(t, "--nodes", "2", "--cpus-per-task", "1", "--mpi", "pmix", "--follow", example(t, "mnist_sweep.ipynb"),
+		"--", "-rates", "1e-5, 2e-3", "-limit_train_batches", "20", "-limit_val_batches", "1")
+	checkTable(t, out, map[string]string{"rate-1e-5": "1e-05", "rate-2e-3": "0.002"})
+	checkBestRate(t, out, "0.002")
+	checkRecorded(t, u.run(t), 2)
 }
 
 // TestSweepInJupyter executes the notebook in a real Jupyter client, on a small part of the images.

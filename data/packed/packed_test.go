@@ -409,10 +409,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestFullDisk: too small a disk is noticed before the examples are decoded, and one that fills up
-// meanwhile leaves nothing.
-// TestRefusesAnyEpochs: a dataset that changes with the epoch is refused, even if it rarely does, or
-// only its labels do.
+// TestRefusesAnyEpochs: a dataset that changes with the epoch is refused, even if it rarely does,
+// or only its labels do.
 func TestRefusesAnyEpochs(t *testing.T) {
 	for seed := range uint64(20) {
 		windows, err := data.Tokens("text", []int32{1, 2, 3, 4, 5, 6}, 2)
@@ -464,6 +462,8 @@ func TestNaN(t *testing.T) {
 	}
 }
 
+// TestFullDisk: too small a disk is noticed before the examples are decoded, and one that fills up
+// meanwhile leaves nothing.
 func TestFullDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "small")
 	tmpfs.Mount(t, dir, "size=64k")
