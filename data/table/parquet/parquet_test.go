@@ -250,3 +250,40 @@ func TestDamaged(t *testing.T) {
 		t.Errorf("only %d of 500 damaged files were noticed", failed)
 	}
 }
+
+// TestDamagedMetadata: of these files, whose metadata is damaged, some have made the library panic,
+// or take gigabytes of memory.
+func TestDamagedMetadata(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "0.parquet")
+	for _, seed := range []uint64{4, 25, 86, 549} {
+		random := rand.New(rand.NewPCG(seed, 99))
+		records := make([]record, 1+random.IntN(60))
+		for i := range records {
+			records[i] = randomRecord(random)
+		}
+		file := encode(t, random, records)
+		for range 100 {
+			damaged := slices.Clone(file)
+			for range 1 + random.IntN(3) {
+				place := random.IntN(len(damaged))
+				if random.IntN(2) == 0 {
+					place = len(damaged) - 9 - random.IntN(min(len(damaged)-9, 1500))
+				}
+				damaged[place] = byte(random.IntN(256))
+			}
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = parquet.Open(path, config)
+		}
+	}
+	for _, length := range []uint32{1 << 31, math.MaxUint32, 13} {
+		file := binary.LittleEndian.AppendUint32([]byte("PAR1...."), length)
+		if err := os.WriteFile(path, append(file, "PAR1"...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parquet.Open(path, config); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has 16 bytes, and its end says that its metadata has %d: the file is damaged", length)) {
+			t.Errorf("metadata of %d bytes: %v", length, err)
+		}
+	}
+}
