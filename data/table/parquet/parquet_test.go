@@ -251,18 +251,18 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestDamagedMetadata: of these files, whose metadata is damaged, some have made the library panic,
-// or take gigabytes of memory.
+// TestDamagedMetadata: of these files, whose metadata is damaged, one of each seed has made the
+// library panic, and those at the end have made it take gigabytes of memory.
 func TestDamagedMetadata(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "0.parquet")
-	for _, seed := range []uint64{4, 25, 86, 549} {
+	for _, seed := range []uint64{86, 549} {
 		random := rand.New(rand.NewPCG(seed, 99))
 		records := make([]record, 1+random.IntN(60))
 		for i := range records {
 			records[i] = randomRecord(random)
 		}
 		file := encode(t, random, records)
-		for range 100 {
+		for range 80 {
 			damaged := slices.Clone(file)
 			for range 1 + random.IntN(3) {
 				place := random.IntN(len(damaged))
