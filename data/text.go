@@ -74,8 +74,8 @@ type Token interface {
 
 // Tokens returns the windows of a text that another tokenizer has encoded, such as a byte-pair
 // encoder. Tokenizers differ in the type of their tokens, so any type of integers will do. A token
-// takes two bytes of memory if all tokens are less than 65,536, and else four. Tokens of type int32
-// are used as they are, without a copy, and must not change.
+// takes one byte of memory if all tokens are less than 256, two if they are less than 65,536, and
+// else four. Tokens of type int32 are used as they are, without a copy, and must not change.
 //
 //	bpe, err := tiktoken.GetEncoding("cl100k_base") // github.com/pkoukk/tiktoken-go
 //	windows, err := data.Tokens("plays", bpe.EncodeOrdinary(text), 64)
@@ -96,14 +96,17 @@ func Tokens[T Token](name string, all []T, context int) (*Windows, error) {
 	if all, ok := any(all).([]int32); ok {
 		return newWindows(name, context, tokensOf[int32](all))
 	}
-	if uint64(largest) <= math.MaxUint16 {
+	switch {
+	case uint64(largest) <= math.MaxUint8:
+		return newWindows(name, context, tokensOf[uint8](converted[uint8](all)))
+	case uint64(largest) <= math.MaxUint16:
 		return newWindows(name, context, tokensOf[uint16](converted[uint16](all)))
 	}
 	return newWindows(name, context, tokensOf[int32](converted[int32](all)))
 }
 
 // converted returns numbers in another type, which holds them.
-func converted[To uint16 | int32, From Token](all []From) []To {
+func converted[To uint8 | uint16 | int32, From Token](all []From) []To {
 	numbers := make([]To, len(all))
 	for i, n := range all {
 		numbers[i] = To(n)

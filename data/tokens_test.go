@@ -15,7 +15,7 @@ import (
 
 // TestTokensOfAnyType: the windows are the same, whatever the tokenizer's type of tokens is.
 func TestTokensOfAnyType(t *testing.T) {
-	for _, large := range []int32{100, math.MaxUint16, math.MaxUint16 + 1, math.MaxInt32} {
+	for _, large := range []int32{100, math.MaxUint8, math.MaxUint8 + 1, math.MaxUint16, math.MaxUint16 + 1, math.MaxInt32} {
 		want := []int32{7, 0, large, 3, 3, 12, large, 1}
 		expected, err := data.Tokens("x", want, 3)
 		if err != nil {
