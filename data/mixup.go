@@ -71,6 +71,11 @@ func (a augmented) narrow(o others) Dataset {
 	return a
 }
 
+func (s sized) narrow(o others) Dataset {
+	s.Dataset = narrow(s.Dataset, o)
+	return s
+}
+
 func (p part) narrow(o others) Dataset {
 	p.Dataset = narrow(p.Dataset, others{o.n, func(i int) int { return p.number(o.number(i)) }})
 	return p
@@ -164,8 +169,9 @@ func mix(t *tensors.Tensor, weights []float32) (*tensors.Tensor, error) {
 
 // beta draws from the distribution Beta(a, a), for a up to 1 (Jöhnk, Erzeugung von betaverteilten
 // und gammaverteilten Zufallszahlen, 1964). It computes with logarithms, because the powers of
-// small numbers may vanish.
+// small numbers may vanish. With an even smaller a, the logarithms would not be finite.
 func beta(a float64, random *rand.Rand) float64 {
+	a = max(a, 1e-9)
 	for {
 		u, v := math.Log(1-random.Float64())/a, math.Log(1-random.Float64())/a
 		largest := max(u, v)

@@ -69,7 +69,7 @@ func TestMixUp(t *testing.T) {
 // TestMixUpWeights: in examples that are all mixed with others of a known class, the labels show
 // the weights, which have the mean and the variance of Beta(a, a).
 func TestMixUpWeights(t *testing.T) {
-	for _, alpha := range []float64{0.01, 0.2, 1} {
+	for _, alpha := range []float64{math.SmallestNonzeroFloat64, 0.01, 0.2, 1} {
 		const n = 20_000
 		x, y := make([]float32, n), make([]int32, n)
 		for i := range x {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -68,18 +67,51 @@ func Text(name, text string, v *Vocabulary, context int) (*Windows, error) {
 	return newWindows(name, context, all)
 }
 
-// Tokens returns the windows of a text that another tokenizer has encoded, such as one of
-// SentencePiece or of Hugging Face. They use all, which must not change, instead of a copy.
+// Token is an integer type of tokens.
+type Token interface {
+	~int | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
+}
+
+// Tokens returns the windows of a text that another tokenizer has encoded, such as a byte-pair
+// encoder. Tokenizers differ in the type of their tokens, so any type of integers will do. A token
+// takes one byte of memory if all tokens are less than 256, two if they are less than 65,536, and
+// else four. Tokens of type int32 are used as they are, without a copy, and must not change.
 //
-//	windows, err := data.Tokens("plays", tokenizer.Encode(text), 64)
-func Tokens(name string, all []int32, context int) (*Windows, error) {
+//	bpe, err := tiktoken.GetEncoding("cl100k_base") // github.com/pkoukk/tiktoken-go
+//	windows, err := data.Tokens("plays", bpe.EncodeOrdinary(text), 64)
+func Tokens[T Token](name string, all []T, context int) (*Windows, error) {
 	if context < 1 {
 		return nil, fmt.Errorf("data: %s: the context must be at least 1 token, got %d", name, context)
 	}
-	if i := slices.IndexFunc(all, func(token int32) bool { return token < 0 }); i >= 0 {
-		return nil, fmt.Errorf("data: %s: token %d of the text is %d; tokens begin at 0", name, i, all[i])
+	var largest T
+	for i, token := range all {
+		if token < 0 {
+			return nil, fmt.Errorf("data: %s: token %d of the text is %d; tokens begin at 0", name, i, token)
+		}
+		if uint64(token) > math.MaxInt32 {
+			return nil, fmt.Errorf("data: %s: token %d of the text is %d; the largest possible one is %d", name, i, token, math.MaxInt32)
+		}
+		largest = max(largest, token)
 	}
-	return newWindows(name, context, tokensOf[int32](all))
+	if all, ok := any(all).([]int32); ok {
+		return newWindows(name, context, tokensOf[int32](all))
+	}
+	switch {
+	case uint64(largest) <= math.MaxUint8:
+		return newWindows(name, context, tokensOf[uint8](converted[uint8](all)))
+	case uint64(largest) <= math.MaxUint16:
+		return newWindows(name, context, tokensOf[uint16](converted[uint16](all)))
+	}
+	return newWindows(name, context, tokensOf[int32](converted[int32](all)))
+}
+
+// converted returns numbers in another type, which holds them.
+func converted[To uint8 | uint16 | int32, From Token](all []From) []To {
+	numbers := make([]To, len(all))
+	for i, n := range all {
+		numbers[i] = To(n)
+	}
+	return numbers
 }
 
 func tokensIn(v *Vocabulary, text string) (tokens, error) {

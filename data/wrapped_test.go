@@ -74,6 +74,12 @@ var wrappers = map[string][]func(data.Dataset) data.Dataset{
 		},
 		func(ds data.Dataset) data.Dataset { return data.Augment(ds, 1, data.Normalize(nil, nil)) },
 	},
+	"Resize": {
+		func(ds data.Dataset) data.Dataset { return data.Resize(ds, 2, 3) },
+		func(ds data.Dataset) data.Dataset { return data.Resize(ds, 3, 2) },
+		func(ds data.Dataset) data.Dataset { return data.Resize(ds, 1, 2) },
+		func(ds data.Dataset) data.Dataset { return data.CenterCrop(ds, 1, 2) },
+	},
 	"MixUp": {
 		func(ds data.Dataset) data.Dataset { return data.MixUp(ds, 1, 0.2, 2) },
 		func(ds data.Dataset) data.Dataset { return data.MixUp(ds, 2, 0.2, 2) },

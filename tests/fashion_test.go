@@ -1,7 +1,12 @@
 package tests
 
 import (
+	"cmp"
+	"fmt"
+	"math"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,6 +24,45 @@ func TestFashionMNIST(t *testing.T) {
 				"--", "-max_epochs", "2", "-limit_train_batches", "50", "-limit_val_batches", "1", "-log_every", "10")
 			checkFashion(t, u, out)
 		})
+	}
+}
+
+// TestFashionMNISTStopsEarly trains the notebook at a rate that is too high, with 20 batches of
+// each epoch, until the validation loss rises. The training ends there, and the test gets the
+// weights from before.
+func TestFashionMNISTStopsEarly(t *testing.T) {
+	const batches, mostEpochs = 20, 30
+	u := newUser(t, ranktest.QuickCompilation)
+	out := u.mustSubmit(t, "--local", example(t, "fashion_mnist.ipynb"), "--", "-lr", "0.05", "-schedule.kind", "constant",
+		"-max_epochs", strconv.Itoa(mostEpochs), "-limit_train_batches", strconv.Itoa(batches), "-limit_val_batches", "1",
+		"-early_stopping.patience", "1", "-checkpoint.monitor", "val/loss")
+	all, err := rundir.ReadMetrics(u.run(t))
+	ok(t, err)
+	var losses []float64
+	test := math.NaN()
+	for _, m := range all {
+		if loss, ok := m.Values["val/loss"]; ok {
+			losses = append(losses, loss)
+			if want := int64(batches * len(losses)); m.Step != want {
+				t.Errorf("validation %d is at step %d, want %d", len(losses), m.Step, want)
+			}
+		}
+		if loss, ok := m.Values["test/loss"]; ok {
+			test = loss
+		}
+	}
+	epochs := len(losses)
+	if epochs < 2 || epochs >= mostEpochs {
+		t.Fatalf("%d epochs, want from 2 to %d, in\n%s", epochs, mostEpochs-1, out)
+	}
+	best, last := losses[epochs-2], losses[epochs-1]
+	if !slices.IsSortedFunc(losses[:epochs-1], func(a, b float64) int { return cmp.Compare(b, a) }) || last < best {
+		t.Errorf("the validation losses are %v; all but the last must fall", losses)
+	}
+	wantAll(t, out, fmt.Sprintf("training ended after step %d: val/loss has not been better than ", batches*epochs),
+		fmt.Sprintf("the weights are those after step %d, the best by val/loss", batches*(epochs-1)))
+	if !(math.Abs(test-best) < math.Abs(test-last)) {
+		t.Errorf("the test loss is %g: it is not that of the best weights, whose validation loss is %g, but of the last ones, with %g", test, best, last)
 	}
 }
 

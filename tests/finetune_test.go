@@ -8,10 +8,12 @@ import (
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/nbformat"
+	"gonbatch/tests/cluster"
 )
 
 // mostLines is how many lines of code a classifier of image folders may need, with augmentation,
-// early stopping, best weights and fine-tuning: about as many as in other frameworks.
+// early stopping, best weights and fine-tuning: about as many as in other frameworks. The code that
+// draws doesn't count.
 const mostLines = 100
 
 // TestFineTune trains the notebook's two phases for a few epochs, on one rank and on two. Each
@@ -20,23 +22,38 @@ func TestFineTune(t *testing.T) {
 	for _, tasks := range []string{"1", "2"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)
-			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "finetune.ipynb"), "--", "-max_epochs", "8")
-			for _, phase := range []string{"shapes", "others"} {
-				if !strings.Contains(out, phase+": the weights are those after step ") {
-					t.Errorf("no best weights of %s in\n%s", phase, out)
-				}
-			}
-			accuracies := regexp.MustCompile(`(?m)^accuracy (\d\.\d+), macro F1 \d`).FindAllStringSubmatch(out, -1)
-			if len(accuracies) != 2 {
-				t.Fatalf("%d accuracies, want 2, in\n%s", len(accuracies), out)
-			}
-			for _, match := range accuracies {
-				if value, err := strconv.ParseFloat(match[1], 64); err != nil || value < 0.9 {
-					t.Errorf("an accuracy of %s, want at least 0.9:\n%s", match[1], out)
-				}
-			}
+			checkFineTune(t, u, u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "finetune.ipynb"), "--", "-max_epochs", "8"))
 		})
 	}
+}
+
+// fineTuneOnTwoNodes trains the notebook on a cluster.
+func fineTuneOnTwoNodes(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, append(c.Env(), ranktest.QuickCompilation)...)
+	checkFineTune(t, u, u.mustSubmit(t, "--nodes", "2", "--cpus-per-task", "1", "--mpi", "pmix", "--follow", example(t, "finetune.ipynb"), "--", "-max_epochs", "8"))
+}
+
+// checkFineTune checks what a run of the notebook has found and drawn.
+func checkFineTune(t *testing.T, u user, out string) {
+	t.Helper()
+	for _, phase := range []string{"shapes", "others"} {
+		if !strings.Contains(out, phase+": the weights are those after step ") {
+			t.Errorf("no best weights of %s in\n%s", phase, out)
+		}
+	}
+	accuracies := regexp.MustCompile(`(?m)^accuracy (\d\.\d+), macro F1 \d`).FindAllStringSubmatch(out, -1)
+	if len(accuracies) != 2 {
+		t.Fatalf("%d accuracies, want 2, in\n%s", len(accuracies), out)
+	}
+	for _, match := range accuracies {
+		if value, err := strconv.ParseFloat(match[1], 64); err != nil || value < 0.9 {
+			t.Errorf("an accuracy of %s, want at least 0.9:\n%s", match[1], out)
+		}
+	}
+	run := u.run(t)
+	checkNamed(t, run, "shapes", "examples")
+	checkNamed(t, run, "others", "examples", "phases")
+	checkRecorded(t, run, 3)
 }
 
 // TestFineTuneInJupyter executes the notebook in a real Jupyter client.
@@ -46,6 +63,7 @@ func TestFineTuneInJupyter(t *testing.T) {
 	if n := strings.Count(last, "macro F1 "); n != 2 || !strings.Contains(last, "diamond") {
 		t.Errorf("%d confusion matrices, want 2:\n%s", n, last)
 	}
+	checkShown(t, result, 0, 0, 0, 0, 3)
 }
 
 func TestFineTuneIsShort(t *testing.T) {
@@ -55,7 +73,7 @@ func TestFineTuneIsShort(t *testing.T) {
 	}
 	lines := 0
 	for _, cell := range notebook.Cells {
-		if cell.Type != nbformat.Code {
+		if cell.Type != nbformat.Code || cell.ID == "pictures" {
 			continue
 		}
 		for line := range strings.Lines(cell.Source) {

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"encoding/base64"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -44,6 +45,96 @@ func TestGAN(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGANInMLflow trains the notebook while a real MLflow server records it, on two ranks, and
+// reads both training runs back with MLflow's client: each metric, each hyper-parameter and the
+// samples.
+func TestGANInMLflow(t *testing.T) {
+	uri := mlflowServer(t)
+	u := newUser(t, ranktest.QuickCompilation, "MLFLOW_TRACKING_URI="+uri, "MLFLOW_EXPERIMENT_NAME=digits: GAN", "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
+	out := u.mustSubmit(t, "--local", "--tasks", "2", example(t, "gan.ipynb"),
+		"--", "-lr", "3e-4", "-max_epochs", "2", "-limit_train_batches", "10", "-limit_val_batches", "2", "-log_every", "5")
+	run := u.run(t)
+	logged, err := rundir.ReadParams(run)
+	ok(t, err)
+	if len(logged) != 2 {
+		t.Fatalf("the hyper-parameters of %d training runs, want 2:\n%s", len(logged), out)
+	}
+	for _, training := range logged {
+		got := readBack[mlflowRead](t, "mlflow", uri, strings.TrimSpace(read(t, filepath.Join(run.MLflowRuns(), training.Training))))
+		if got.Status != "FINISHED" || got.Experiment != "digits: GAN" || len(got.Runs) != 2 {
+			t.Errorf("%s: a run of %q that is %s, one of %d, want one of 2", training.Training, got.Experiment, got.Status, len(got.Runs))
+		}
+		params := map[string]string{}
+		for _, p := range training.Params {
+			params[p.Name] = p.Value
+		}
+		same(t, params, got.Params)
+		same(t, loggedMetrics(t, run, training.Training), parsedMetrics(t, got))
+		if training.Training == "train" {
+			checkGANInMLflow(t, run, got)
+		}
+	}
+}
+
+// checkGANInMLflow checks what only the training of both networks has, by name.
+func checkGANInMLflow(t *testing.T, run rundir.Dir, got mlflowRead) {
+	t.Helper()
+	for name, want := range map[string]string{"max_epochs": "2", "batch_size": "64", "world_size": "2", "limit_train_batches": "10"} {
+		if got.Params[name] != want {
+			t.Errorf("the hyper-parameter %s is %q, want %s, of %v", name, got.Params[name], want, got.Params)
+		}
+	}
+	for _, name := range []string{"train/generator_loss", "train/discriminator_loss"} {
+		if n := len(got.Metrics[name]); n != 4 {
+			t.Errorf("%s has %d values, want 4", name, n)
+		}
+	}
+	for _, step := range []int{10, 20} {
+		file := fmt.Sprintf("images/samples/step-%08d.png", step)
+		sample, err := base64.StdEncoding.DecodeString(got.Artifacts[file])
+		ok(t, err)
+		if string(sample) != read(t, filepath.Join(run.Curves(), file)) {
+			t.Errorf("%s has %d bytes in MLflow: it is not the picture in the run directory", file, len(sample))
+		}
+	}
+}
+
+// loggedMetrics returns the metrics of a training run by name and step, as its run directory has
+// them.
+func loggedMetrics(t *testing.T, run rundir.Dir, training string) map[string]map[int64]float64 {
+	t.Helper()
+	all, err := rundir.ReadMetrics(run)
+	ok(t, err)
+	metrics := map[string]map[int64]float64{}
+	for _, m := range all {
+		for name, value := range m.Values {
+			if m.Training != training {
+				continue
+			}
+			if metrics[name] == nil {
+				metrics[name] = map[int64]float64{}
+			}
+			metrics[name][m.Step] = value
+		}
+	}
+	return metrics
+}
+
+// parsedMetrics returns the metrics of a run in MLflow likewise.
+func parsedMetrics(t *testing.T, read mlflowRead) map[string]map[int64]float64 {
+	t.Helper()
+	metrics := map[string]map[int64]float64{}
+	for name, points := range read.Metrics {
+		metrics[name] = map[int64]float64{}
+		for _, point := range points {
+			value, err := strconv.ParseFloat(point[1].(string), 64)
+			ok(t, err)
+			metrics[name][int64(point[0].(float64))] = value
+		}
+	}
+	return metrics
 }
 
 // ganFromJupyter executes the notebook in a real Jupyter client on a cluster's login node. It

@@ -16,9 +16,23 @@ import (
 // checkLogged checks that a run has one picture of this name, and that it shows something.
 func checkLogged(t *testing.T, run rundir.Dir, name string) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(run.Curves(), "images", name, "*.png"))
+	checkFolder(t, filepath.Join(run.Curves(), "images", name))
+}
+
+// checkNamed is checkLogged for pictures of one of several training runs of a run.
+func checkNamed(t *testing.T, run rundir.Dir, training string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		checkFolder(t, filepath.Join(run.Curves(), training, "images", name))
+	}
+}
+
+// checkFolder checks that a folder has one picture, and that it shows something.
+func checkFolder(t *testing.T, folder string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "*.png"))
 	if err != nil || len(paths) != 1 {
-		t.Errorf("pictures %s: %q, %v; want one", name, paths, err)
+		t.Errorf("pictures in %s: %q, %v; want one", folder, paths, err)
 		return
 	}
 	content, err := os.ReadFile(paths[0])

@@ -25,6 +25,7 @@ func TestSlurm(t *testing.T) {
 		"a launcher and an MPI that do not match": mismatch, "a failing notebook": failing, "cancel": cancel, "by hand": byHand,
 		"hostile names": hostile, "refused by sbatch": refused, "fences": fences, "linear regression": linearOnTwoNodes, "a GPT": gptOnTwoNodes,
 		"Fashion-MNIST": fashionOnTwoNodes, "CIFAR-10": cifarOnTwoNodes, "the tour": tourFromJupyter, "the GAN": ganFromJupyter,
+		"a sweep": sweepOnTwoNodes, "fine-tuning": fineTuneOnTwoNodes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

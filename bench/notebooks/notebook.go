@@ -40,7 +40,7 @@ var notebooks = []notebook{
 		name: "mnist", args: []string{"-epochs", "5"}, shows: lines(`^ *class `, `^ *\d +\d`, `^accuracy `),
 		goals: []goal{atLeast("test/accuracy", 0.99)},
 	},
-	{name: "mnist_sweep", shows: lines(`^rate `, `^the best `)},
+	{name: "mnist_sweep", shows: lines(`^rate `, `^the best `, `^of \d+ rates`)},
 	{name: "fashion_mnist", goals: []goal{atLeast("test/accuracy", 0.90)}},
 	{name: "finetune", shows: lines(`^accuracy `)},
 	{

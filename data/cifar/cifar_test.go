@@ -156,6 +156,41 @@ func TestFetchDownloads(t *testing.T) {
 	checkLoad(t, set, dir)
 }
 
+// TestFetchFromMirror: if the first address fails, however it fails, the archive comes from the
+// second, and must have the same checksum.
+func TestFetchFromMirror(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	missing := httptest.NewServer(http.NotFoundHandler())
+	defer missing.Close()
+	login := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }))
+	defer login.Close()
+	set, files := small()
+	set, archive, _ := pack(t, set, files)
+	damaged := bytes.Clone(archive)
+	damaged[len(damaged)-6]++
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(damaged) }))
+	defer other.Close()
+	for name, address := range map[string]string{"no connection": closed.URL, "not found": missing.URL, "a login page": login.URL, "another archive": other.URL} {
+		t.Run(name, func(t *testing.T) {
+			set, dir := set, t.TempDir()
+			mirror := set.Archive.Addresses[0]
+			set.Archive.Addresses = []string{address + "/kriz/", mirror}
+			if err := set.Fetch(context.Background(), dir, nil); err != nil {
+				t.Fatal(err)
+			}
+			checkLoad(t, set, dir)
+			set.Archive.Addresses = []string{address + "/kriz/", address + "/mirror/"}
+			err := set.Fetch(context.Background(), t.TempDir(), nil)
+			for _, way := range set.Archive.Addresses {
+				if err == nil || !strings.Contains(err.Error(), way+"small.tar.gz") {
+					t.Errorf("without a mirror: %v; want an error that names %s", err, way)
+				}
+			}
+		})
+	}
+}
+
 // What the user has put there is used, and left there.
 func TestFetchTakesWhatIsThere(t *testing.T) {
 	for _, tc := range []struct{ name, folder, archive string }{

@@ -2,9 +2,9 @@
 // each 32x32 pixels in color, in ten classes (Krizhevsky, Learning multiple layers of features from
 // tiny images, 2009).
 //
-// It downloads the author's archive for C programs, and checks its SHA-256, unless you have the
-// files already: put cifar-10-binary.tar.gz, or the folder cifar-10-batches-bin that it contains,
-// into Dir.
+// It downloads the author's archive for C programs, from a mirror if the author's site fails, and
+// checks its SHA-256. If you have the files already, put cifar-10-binary.tar.gz, or the folder
+// cifar-10-batches-bin that it contains, into Dir.
 //
 //	train, test, err := cifar10.Load(ctx)
 //	inputs, labels, err := train.Batch([]int{0, 1, 2}) // [3, 32, 32, 3] float32, [3, 1] int32
@@ -27,8 +27,12 @@ var set = cifar.Set{
 	Package: "cifar10", Title: "CIFAR-10",
 	Archive: cifar.Archive{
 		Name: "cifar-10-binary.tar.gz", Size: 170052171,
-		SHA256:    "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-		Addresses: []string{"https://www.cs.toronto.edu/~kriz/"},
+		SHA256: "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+		Addresses: []string{
+			"https://www.cs.toronto.edu/~kriz/",
+			"https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/", // Of MindSpore's tutorials.
+			"https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/",         // Of Swift for TensorFlow.
+		},
 	},
 	Folder: "cifar-10-batches-bin",
 	Train: []cifar.File{

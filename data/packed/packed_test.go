@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"image"
 	"image/jpeg"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -408,6 +409,59 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// TestRefusesAnyEpochs: a dataset that changes with the epoch is refused, even if it rarely does,
+// or only its labels do.
+func TestRefusesAnyEpochs(t *testing.T) {
+	for seed := range uint64(20) {
+		windows, err := data.Tokens("text", []int32{1, 2, 3, 4, 5, 6}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = packed.Write(filepath.Join(t.TempDir(), "x.packed"), windows.Seeded(seed), packed.Config{})
+		if err == nil || !strings.Contains(err.Error(), "the examples of text differ between epochs") {
+			t.Errorf("seed %d: the error is %v", seed, err)
+		}
+	}
+	ds, err := data.Tensors("labels", []*tensors.Tensor{tensors.FromFlatDataAndDimensions([]int32{1, 2}, 2)}, []*tensors.Tensor{tensors.FromFlatDataAndDimensions([]int32{0, 1}, 2, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = packed.Write(filepath.Join(t.TempDir(), "x.packed"), relabelled{ds}, packed.Config{})
+	if err == nil || !strings.Contains(err.Error(), "the examples of labels differ between epochs") {
+		t.Errorf("with other labels in each epoch: %v", err)
+	}
+}
+
+// relabelled has other labels in each epoch.
+type relabelled struct{ data.Dataset }
+
+func (r relabelled) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, labels, err = r.Batch(indices)
+	if err == nil {
+		err = tensors.MutableFlatData(labels[0], func(flat []int32) { flat[0] = int32(epoch % 2) })
+	}
+	return inputs, labels, err
+}
+
+// TestNaN: examples with NaN are the same in all epochs.
+func TestNaN(t *testing.T) {
+	ds, err := data.Tensors("gaps", []*tensors.Tensor{tensors.FromFlatDataAndDimensions([]float32{1, float32(math.NaN())}, 2)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := packed.Keep(filepath.Join(t.TempDir(), "x.packed"), data.First(ds, 2), packed.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs, _, err := set.Batch([]int{1, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tensors.MustCopyFlatData[float32](inputs[0]); got[0] == got[0] || got[1] != 1 {
+		t.Errorf("got %v, want NaN and 1", got)
+	}
+}
+
 // TestFullDisk: too small a disk is noticed before the examples are decoded, and one that fills up
 // meanwhile leaves nothing.
 func TestFullDisk(t *testing.T) {
@@ -433,7 +487,7 @@ type filling struct {
 }
 
 func (f filling) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	if f.read.Load() >= 1+2*15 {
+	if f.read.Load() >= 1 { // The first one was read before, for the head.
 		if err := os.WriteFile(f.path, make([]byte, 50_000), 0o666); err != nil {
 			return nil, nil, err
 		}

@@ -18,20 +18,11 @@ func (m mean) of(pixels []uint64) uint64 {
 	return sum >> oneBits & inByte
 }
 
-// means returns what each of n pixels is the mean of, in a row of old ones: a triangle around its
-// place, as wide as two pixels, old or new ones, whichever are wider.
+// means returns what each of n pixels is the mean of, in a row of old ones.
 func means(n, old int) []mean {
 	result := make([]mean, n)
-	ratio := float64(old) / float64(n)
-	reach := max(1, ratio)
 	for x := range result {
-		center := (float64(x)+0.5)*ratio - 0.5
-		first := max(0, int(math.Ceil(center-reach)))
-		last := min(old-1, int(math.Floor(center+reach)))
-		heights := make([]float64, last-first+1)
-		for k := range heights {
-			heights[k] = max(0, 1-math.Abs(float64(first+k)-center)/reach)
-		}
+		first, heights := triangle(x, n, old)
 		result[x] = mean{first, rounded(heights)}
 	}
 	return result

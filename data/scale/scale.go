@@ -5,8 +5,9 @@
 //	to := image.NewRGBA(image.Rect(0, 0, 224, 224))
 //	scale.Bilinear(to, photo)
 //
-// It computes with integers, so the result is the same on every machine, although amd64 processors
-// do it with SSE2. It does not scale the alpha channel: pixels are opaque, on black.
+// Bilinear computes with integers, so the result is the same on every machine, although amd64
+// processors do it with SSE2. It does not scale the alpha channel: pixels are opaque, on black.
+// Floats resizes images of numbers.
 package scale
 
 import "image"

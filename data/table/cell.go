@@ -16,12 +16,19 @@ type Cell struct {
 	IsNumber bool
 }
 
-// String returns the cell as text.
+// mostWhole is the size of the largest number that is written with all its digits.
+const mostWhole = 1 << 53
+
+// String returns the cell as text. A whole number has all its digits, as the number or the name of
+// a class does.
 func (c Cell) String() string {
-	if c.IsNumber {
-		return strconv.FormatFloat(c.Number, 'g', -1, 64)
+	switch {
+	case !c.IsNumber:
+		return c.Text
+	case math.Abs(c.Number) <= mostWhole && c.Number == math.Trunc(c.Number):
+		return strconv.FormatFloat(c.Number, 'f', -1, 64)
 	}
-	return c.Text
+	return strconv.FormatFloat(c.Number, 'g', -1, 64)
 }
 
 // missing are values that mean that there is none, in lower case.

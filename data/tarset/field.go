@@ -73,6 +73,9 @@ func NumPy(extensions ...string) Field {
 		extensions = []string{"npy"}
 	}
 	return decoded(extensions, func(content []byte) (*tensors.Tensor, error) {
+		if err := checkArray(content); err != nil {
+			return nil, err
+		}
 		return numpy.FromNpyReader(bytes.NewReader(content))
 	})
 }

@@ -58,7 +58,10 @@ func (r *reader) add(head *tar.Header) (complete *Sample, err error) {
 	}
 	begins, err := r.keys.add(key, extension)
 	if err != nil {
-		return nil, err
+		if r.failed = err; key == r.last {
+			return nil, err
+		}
+		return r.take(), nil
 	}
 	if begins {
 		complete = r.take()

@@ -284,6 +284,29 @@ func TestStreamRefuses(t *testing.T) {
 	}
 }
 
+// TestSamplesBeforeError: all complete samples come before an error: one is complete when a member
+// of another one follows it.
+func TestSamplesBeforeError(t *testing.T) {
+	for name, tt := range map[string]struct {
+		want    []string
+		members []member
+	}{
+		"members apart": {[]string{"a", "b"}, []member{{name: "a.bin"}, {name: "b.bin"}, {name: "a.txt"}, {name: "c.bin"}}},
+		"same name":     {[]string{"a"}, []member{{name: "a.bin"}, {name: "b.bin"}, {name: "b.bin"}}},
+	} {
+		for skip := range len(tt.want) + 1 {
+			got, err := read(stream(t, raw, ".tar", pack(t, tar.FormatPAX, tt.members...)), 0, skip)
+			var keys []string
+			for _, sample := range got {
+				keys = append(keys, sample.Key)
+			}
+			if err == nil || !slices.Equal(keys, tt.want[skip:]) {
+				t.Errorf("%s, after %d: the samples %q, and %v; want %q and an error", name, skip, keys, err, tt.want[skip:])
+			}
+		}
+	}
+}
+
 // TestStreamCloses: a stream that is no longer read has no open files.
 func TestStreamCloses(t *testing.T) {
 	before, err := os.ReadDir("/proc/self/fd")

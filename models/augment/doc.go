@@ -10,7 +10,8 @@
 //		return models.ResNet18(10)(scope, x)
 //	}
 //
-// Images are [batch, height, width, channels]. A result has the shape and the type of its images.
+// Images are [batch, height, width, channels]. A result has the type of its images and, except for
+// those of Resize and CenterCrop, their shape.
 // Functions with a scope return their images unchanged unless the scope is training. They are
 // differentiable, so a GAN's generator learns through them (Zhao et al., Differentiable
 // Augmentation for Data-Efficient GAN Training, 2020, https://arxiv.org/abs/2006.10738).

@@ -34,6 +34,11 @@ var mistakes = []struct {
 	{normalizing([]float32{1, 1, 1}, []float32{1, 0, 1}), photos, "augment.Normalize: the standard deviations must be more than 0, got [1 0 1]"},
 	{resizing(0), photos, "augment.RandomResizedCrop: the smallest part must be more than 0 and at most 1, got 0"},
 	{onBytes(resizing(0.5)), photos, "augment.RandomResizedCrop: x has the type Uint8"},
+	{sizing(0, 3), photos, "augment.Resize: the size must be at least 1x1, got 0x3"},
+	{onBytes(sizing(2, 2)), photos, "augment.Resize: x has the type Uint8"},
+	{centering(5, 4), photos, "augment.CenterCrop: the size must be from 1x1 to the 4x4 of the images, got 5x4"},
+	{centering(2, 0), photos, "augment.CenterCrop: the size must be from 1x1 to the 4x4 of the images, got 2x0"},
+	{centering(2, 2), []int{2, 4, 4}, "augment.CenterCrop: x has the shape (Float32)[2, 4, 4]"},
 	{mixing(0), photos, "augment.MixUp: alpha must be more than 0 and at most 1, got 0"},
 	{onBytes(mixing(0.2)), photos, "augment.MixUp: x has the type Uint8"},
 	{func(_ *model.Scope, x *graph.Node) *graph.Node {

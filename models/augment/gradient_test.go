@@ -22,6 +22,12 @@ var linears = []struct {
 		return augment.RandomFlip(s, augment.RandomCrop(s, x, 2), 0.5)
 	}},
 	{"resized crop", func(s *model.Scope, x *graph.Node) *graph.Node { return augment.RandomResizedCrop(s, x, 0.2) }},
+	{"smaller", sizing(3, 2)},
+	{"larger", sizing(9, 8)},
+	{"middle", func(_ *model.Scope, x *graph.Node) *graph.Node {
+		d := x.Shape().Dimensions
+		return augment.CenterCrop(x, (d[1]+1)/2, (d[2]+1)/2)
+	}},
 	{"mixup", func(s *model.Scope, x *graph.Node) *graph.Node { y, _ := augment.MixUp(s, x, 1); return y }},
 }
 

@@ -9,6 +9,8 @@
 //	run.Params()["learning_rate"]                            // a hyper-parameter
 //	result.Compare(result.Find("runs/mnist-*")...)           // a table: what differs, metrics
 //
+// In a job, Current returns the job's own run.
+//
 // Each method reads the files when it is called, so a run that is still active has its current
 // values. A method panics if it can't read a file, and names it; so its values can be used in
 // expressions. The package changes nothing in a run directory.

@@ -128,6 +128,19 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestCurrent: a program of a job finds its run; a session has none.
+func TestCurrent(t *testing.T) {
+	t.Setenv(rundir.EnvDir, "")
+	if r, ok := result.Current(); ok {
+		t.Errorf("outside a job, the run is %s", r)
+	}
+	want := newRun(t, map[string]string{"metrics.jsonl": metrics})
+	t.Setenv(rundir.EnvDir, want.Dir())
+	if r, ok := result.Current(); !ok || r.Dir() != want.Dir() || r.Last("val/loss") != 1.5 {
+		t.Errorf("in a job of %s, the run is %s", want, r)
+	}
+}
+
 // TestPanics: the message names the missing result and the existing ones.
 func TestPanics(t *testing.T) {
 	r := newRun(t, map[string]string{"metrics.jsonl": metrics, "curves/loss.png": "", "executed.ipynb": "{}"})

@@ -8,6 +8,7 @@
 package parquet
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -59,6 +60,9 @@ type rows struct {
 
 func (r *rows) open(size int64) (err error) {
 	defer recovered(&err)
+	if err := checkEnd(r.file, size); err != nil {
+		return err
+	}
 	if r.parquet, err = parquet.OpenFile(r.file, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true)); err != nil {
 		return err
 	}
@@ -68,6 +72,22 @@ func (r *rows) open(size int64) (err error) {
 			return fmt.Errorf("the schema lacks %q", path)
 		}
 		r.leaves, r.columns = append(r.leaves, leaf), append(r.columns, strings.Join(path, "."))
+	}
+	return nil
+}
+
+// checkEnd refuses a file whose end says that its metadata is larger than the file. The library
+// would make room for it.
+func checkEnd(file io.ReaderAt, size int64) error {
+	var end [8]byte
+	if size < int64(len(end)) {
+		return fmt.Errorf("it has only %d bytes: it is no Parquet file, or truncated", size)
+	}
+	if _, err := file.ReadAt(end[:], size-int64(len(end))); err != nil {
+		return err
+	}
+	if metadata := int64(binary.LittleEndian.Uint32(end[:])); string(end[4:]) == "PAR1" && metadata > size-int64(len(end)) {
+		return fmt.Errorf("it has %d bytes, and its end says that its metadata has %d: the file is damaged", size, metadata)
 	}
 	return nil
 }
@@ -97,8 +117,11 @@ func (r *rows) Read(columns []int, row func(cells []table.Cell) error) error {
 	}
 	at := 0
 	for _, group := range r.parquet.RowGroups() {
-		values := r.values(group, columns, converts)
-		err := func() (err error) {
+		values, err := r.values(group, columns, converts)
+		if err != nil {
+			return err
+		}
+		err = func() (err error) {
 			for range group.NumRows() {
 				at++
 				if err := values.row(cells); err != nil {
@@ -128,17 +151,19 @@ type column struct {
 	all     [512]parquet.Value
 }
 
-func (r *rows) values(group parquet.RowGroup, columns []int, converts []convert) values {
-	all := make(values, len(columns))
+func (r *rows) values(group parquet.RowGroup, columns []int, converts []convert) (all values, err error) {
+	defer recovered(&err)
+	all = make(values, len(columns))
 	for i, n := range columns {
 		reader := parquet.NewColumnChunkValueReader(group.ColumnChunks()[n])
 		all[i] = &column{name: r.columns[n], reader: reader, convert: converts[i]}
 	}
-	return all
+	return all, nil
 }
 
 // row reads a row.
 func (v values) row(cells []table.Cell) (err error) {
+	defer recovered(&err)
 	for i, c := range v {
 		if len(c.buffer) == 0 {
 			if err := c.fill(); err != nil {
@@ -171,6 +196,7 @@ func (c *column) fill() (err error) {
 }
 
 func (v values) close() (err error) {
+	defer recovered(&err)
 	for _, c := range v {
 		err = errors.Join(err, c.reader.Close())
 	}
@@ -181,7 +207,8 @@ func (v values) close() (err error) {
 type convert func(v parquet.Value) table.Cell
 
 // converter returns how to convert the values of a column.
-func converter(leaf parquet.LeafColumn) (convert, error) {
+func converter(leaf parquet.LeafColumn) (_ convert, err error) {
+	defer recovered(&err)
 	if leaf.MaxRepetitionLevel > 0 {
 		return nil, errors.New("it is a list: split it into columns of numbers")
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -145,6 +146,48 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
+// TestLargeClasses: the numbers of classes may be as large as an int32, in columns of any numbers,
+// and may be names of classes.
+func TestLargeClasses(t *testing.T) {
+	type product struct {
+		Price float32 `parquet:"price"`
+		Int   int64   `parquet:"int"`
+		Float float64 `parquet:"float"`
+	}
+	numbers := []int64{7, 99_999, 1_000_000, 1_234_567, 2_000_000_000, math.MaxInt32}
+	var names []string
+	var products []product
+	for _, n := range numbers {
+		names, products = append(names, fmt.Sprint(n)), append(products, product{1, n, float64(n)})
+	}
+	path := filepath.Join(t.TempDir(), "products.parquet")
+	if err := library.WriteFile(path, products); err != nil {
+		t.Fatal(err)
+	}
+	for _, column := range []string{"int", "float"} {
+		for _, classes := range [][]string{nil, names} {
+			ds, err := parquet.Open(path, table.Config{Inputs: []string{"price"}, Class: column, Classes: classes})
+			if err != nil {
+				t.Errorf("%s, %d names: %v", column, len(classes), err)
+				continue
+			}
+			_, labels, err := ds.Batch([]int{0, 1, 2, 3, 4, 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for row, got := range tensors.MustCopyFlatData[int32](labels[0]) {
+				want := int32(numbers[row])
+				if classes != nil {
+					want = int32(row)
+				}
+				if got != want {
+					t.Errorf("%s, %d names: the class of row %d is %d, want %d", column, len(classes), row, got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	records := []record{randomRecord(random), randomRecord(random)}
@@ -205,5 +248,42 @@ func TestDamaged(t *testing.T) {
 	}
 	if failed < 50 {
 		t.Errorf("only %d of 500 damaged files were noticed", failed)
+	}
+}
+
+// TestDamagedMetadata: of these files, whose metadata is damaged, one of each seed has made the
+// library panic, and those at the end have made it take gigabytes of memory.
+func TestDamagedMetadata(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "0.parquet")
+	for _, seed := range []uint64{86, 549} {
+		random := rand.New(rand.NewPCG(seed, 99))
+		records := make([]record, 1+random.IntN(60))
+		for i := range records {
+			records[i] = randomRecord(random)
+		}
+		file := encode(t, random, records)
+		for range 80 {
+			damaged := slices.Clone(file)
+			for range 1 + random.IntN(3) {
+				place := random.IntN(len(damaged))
+				if random.IntN(2) == 0 {
+					place = len(damaged) - 9 - random.IntN(min(len(damaged)-9, 1500))
+				}
+				damaged[place] = byte(random.IntN(256))
+			}
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = parquet.Open(path, config)
+		}
+	}
+	for _, length := range []uint32{1 << 31, math.MaxUint32, 13} {
+		file := binary.LittleEndian.AppendUint32([]byte("PAR1...."), length)
+		if err := os.WriteFile(path, append(file, "PAR1"...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parquet.Open(path, config); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has 16 bytes, and its end says that its metadata has %d: the file is damaged", length)) {
+			t.Errorf("metadata of %d bytes: %v", length, err)
+		}
 	}
 }

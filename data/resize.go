@@ -1,0 +1,144 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"image"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/data/scale"
+)
+
+// Resize returns ds with its images scaled to this size, without keeping their proportions. It is
+// torchvision's Resize((height, width)): bilinear, and when an image shrinks, each pixel is an
+// average over all that it covers. Images are the first input, [n, height, width, channels]
+// float32; their numbers may be any, such as normalized ones.
+//
+// Resize and CenterCrop can be combined, with Augment too:
+//
+//	photos = data.CenterCrop(data.Resize(photos, 256, 256), 224, 224)
+//	photos = data.Augment(photos, 1, data.RandomFlip(0.5), data.Normalize(mean, std))
+//
+// ImageFolder can scale the images that it reads, which takes less time and memory; theirs may have
+// different sizes.
+func Resize(ds Dataset, height, width int) Dataset {
+	return sized{wrapped{ds}, "resize", image.Pt(width, height), scaled}
+}
+
+// CenterCrop returns ds with the middle of its images, of this size. It is torchvision's
+// CenterCrop((height, width)), except that images must not be smaller. See Resize.
+func CenterCrop(ds Dataset, height, width int) Dataset {
+	return sized{wrapped{ds}, "crop", image.Pt(width, height), cropped}
+}
+
+// sized is a dataset whose images get another size.
+type sized struct {
+	wrapped
+	verb string
+	size image.Point
+	// make returns what fills an image of a new size with one of an old size.
+	make func(to, from image.Point, channels int) (func(to, from []float32), error)
+}
+
+var _ Epochs = sized{}
+
+// Fingerprint implements Fingerprinted.
+func (s sized) Fingerprint() string { return s.fingerprint("%s to %v", s.verb, s.size) }
+
+func (s sized) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	if inputs, labels, err = s.Dataset.Batch(indices); err != nil {
+		return nil, nil, err
+	}
+	return s.convert(inputs, labels)
+}
+
+// EpochBatch implements Epochs.
+func (s sized) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	if inputs, labels, err = EpochBatch(s.Dataset, epoch, indices); err != nil {
+		return nil, nil, err
+	}
+	return s.convert(inputs, labels)
+}
+
+// convert replaces the images of a batch, which may also be its labels.
+func (s sized) convert(inputs, labels []*tensors.Tensor) (_, _ []*tensors.Tensor, err error) {
+	if len(inputs) == 0 || inputs[0].DType() != dtypes.Float32 || inputs[0].Rank() != 4 {
+		return nil, nil, s.failed(errors.New("its first input must be images, [n, height, width, channels] float32"))
+	}
+	old := inputs[0]
+	images, err := s.images(old)
+	if err != nil {
+		return nil, nil, s.failed(err)
+	}
+	inputs, labels = replaced(inputs, old, images), replaced(labels, old, images)
+	if images != old {
+		err = old.FinalizeAll()
+	}
+	return inputs, labels, err
+}
+
+// images returns images in the new size.
+func (s sized) images(old *tensors.Tensor) (*tensors.Tensor, error) {
+	if s.size.X < 1 || s.size.Y < 1 || s.size.X > maxPixels/s.size.Y {
+		return nil, fmt.Errorf("the size is %dx%d: it must have from 1 to %d pixels", s.size.Y, s.size.X, maxPixels)
+	}
+	d := old.Shape().Dimensions
+	n, from, channels := d[0], image.Pt(d[2], d[1]), d[3]
+	if from == s.size {
+		return old, nil
+	}
+	convert, err := s.make(s.size, from, channels)
+	if err != nil {
+		return nil, err
+	}
+	images := tensors.FromShape(shapes.Make(dtypes.Float32, n, s.size.Y, s.size.X, channels))
+	before, after := from.X*from.Y*channels, s.size.X*s.size.Y*channels
+	var readErr error
+	err = tensors.MutableFlatData(images, func(to []float32) {
+		readErr = tensors.ConstFlatData(old, func(from []float32) {
+			for row := range n {
+				convert(to[row*after:][:after], from[row*before:][:before])
+			}
+		})
+	})
+	return images, errors.Join(readErr, err)
+}
+
+func (s sized) failed(err error) error { return fmt.Errorf("data: %s %s: %w", s.verb, s.Name(), err) }
+
+// replaced returns a list with one tensor in the place of another.
+func replaced(all []*tensors.Tensor, old, by *tensors.Tensor) []*tensors.Tensor {
+	var others []*tensors.Tensor
+	for _, t := range all {
+		if t == old {
+			t = by
+		}
+		others = append(others, t)
+	}
+	return others
+}
+
+// scaled scales images.
+func scaled(to, from image.Point, channels int) (func(to, from []float32), error) {
+	if from.X < 1 || from.Y < 1 {
+		return nil, fmt.Errorf("the images have %dx%d pixels", from.Y, from.X)
+	}
+	f := scale.NewFloats(to, from)
+	return func(to, from []float32) { f.Bilinear(to, from, channels) }, nil
+}
+
+// cropped crops images.
+func cropped(to, from image.Point, channels int) (func(to, from []float32), error) {
+	if to.X > from.X || to.Y > from.Y {
+		return nil, fmt.Errorf("the images have %dx%d pixels, fewer than the %dx%d of the crop: resize them before", from.Y, from.X, to.Y, to.X)
+	}
+	left, top := scale.Margin(to.X, from.X)*channels, scale.Margin(to.Y, from.Y)
+	return func(crop, whole []float32) {
+		for y := range to.Y {
+			copy(crop[y*to.X*channels:][:to.X*channels], whole[(top+y)*from.X*channels+left:])
+		}
+	}, nil
+}
