@@ -34,7 +34,7 @@ var adamScalars = []string{"KEEP1", "ADD1", "DEBIAS1", "KEEP2", "ADD2", "DEBIAS2
 // arrayOperation matches an operation without a body, with its types.
 var arrayOperation = regexp.MustCompile(`(?m)^    (%\w+) = "stablehlo\.(\w+)"\(([^()]*)\)((?: \{[^{}]*\})?) : \(([^()]*)\) -> (tensor<[^<>]*>)$`)
 
-// arrays are the operations of a program, by their results.
+// arrays are the operations of a function, by their results.
 type arrays map[string]arrayOf
 
 // arrayOf is an operation whose result is an array of that shape.
@@ -48,9 +48,9 @@ type arrayOf struct {
 // fill is the operation that fills an array with a number.
 const fill = "fill"
 
-func arraysOf(module string) arrays {
+func arraysOf(statements string) arrays {
 	all := arrays{}
-	for _, m := range arrayOperation.FindAllStringSubmatch(module, -1) {
+	for _, m := range arrayOperation.FindAllStringSubmatch(statements, -1) {
 		v := arrayOf{statement{operation: m[2], operands: list(m[3])}, m[4], list(m[5]), m[6]}
 		if v.operation == "broadcast_in_dim" && m[5] == "tensor<f32>" {
 			v.operation = fill
@@ -194,9 +194,18 @@ func withAdam(module string) (string, int) {
 	if !strings.Contains(module, `"stablehlo.sqrt"`) {
 		return module, 0
 	}
-	a := arraysOf(module)
+	replaced := 0
+	module = inMain(module, func(statements string) string {
+		statements, replaced = updatesByAdam(statements)
+		return statements
+	})
+	return module, replaced
+}
+
+func updatesByAdam(statements string) (string, int) {
+	a := arraysOf(statements)
 	moments := map[string]string{} // The new moments, by the values that they replace as results.
-	out := arrayOperation.ReplaceAllStringFunc(module, func(statement string) string {
+	out := arrayOperation.ReplaceAllStringFunc(statements, func(statement string) string {
 		m := arrayOperation.FindStringSubmatch(statement)
 		if m[2] != "subtract" || sizeOf(m[6]) < minAdam {
 			return statement
@@ -210,9 +219,6 @@ func withAdam(module string) (string, int) {
 		moments[names["new_m"]], moments[names["new_v"]] = call+"#1", call+"#2"
 		return before + adamCall(call, m[1], m[6], names)
 	})
-	if len(moments) == 0 {
-		return module, 0
-	}
 	out = mainReturn.ReplaceAllStringFunc(out, func(statement string) string {
 		values := list(mainReturn.FindStringSubmatch(statement)[1])
 		for i, value := range values {

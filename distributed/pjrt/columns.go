@@ -27,13 +27,20 @@ var zero = regexp.MustCompile(`(?m)^ *(%\w+) = "stablehlo\.constant"\(\) \{ valu
 
 // withColumns replaces the sums over the rows of large float32 matrices, such as the gradients of
 // biases, which XLA adds up in several passes. It returns how many.
-func withColumns(module string) (string, int) {
+func withColumns(module string) (out string, replaced int) {
+	out = inMain(module, func(statements string) string {
+		statements, replaced = sumsOfColumns(statements)
+		return statements
+	})
+	return out, replaced
+}
+
+func sumsOfColumns(statements string) (out string, replaced int) {
 	zeros := map[string]bool{}
-	for _, m := range zero.FindAllStringSubmatch(module, -1) {
+	for _, m := range zero.FindAllStringSubmatch(statements, -1) {
 		zeros[m[1]] = true
 	}
-	replaced := 0
-	out := rowSum.ReplaceAllStringFunc(module, func(statement string) string {
+	out = rowSum.ReplaceAllStringFunc(statements, func(statement string) string {
 		m := rowSum.FindStringSubmatch(statement)
 		indent, name, x, first, xType, out := m[1], m[2], m[3], m[4], m[12], m[13]
 		rows, columns := rowsAndColumns(dimensionsOf(xType), numbersIn(m[11]))

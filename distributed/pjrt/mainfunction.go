@@ -82,6 +82,20 @@ func parseMain(module string) (p *mainFunction, ok bool) {
 	return p, true
 }
 
+// inMain replaces the statements of the main function: two functions may have values of the same
+// name. It leaves a module of another form as it is.
+func inMain(module string, f func(statements string) string) string {
+	head := mainHead.FindStringIndex(module)
+	if head == nil {
+		return module
+	}
+	end := mainReturn.FindStringIndex(module[head[1]:])
+	if end == nil {
+		return module
+	}
+	return module[:head[1]] + f(module[head[1]:head[1]+end[1]]) + module[head[1]+end[1]:]
+}
+
 // parseValue parses `tensor<8xf32> { a = b }`.
 func parseValue(name, written string) value {
 	shape, attributes, _ := strings.Cut(written, " {")

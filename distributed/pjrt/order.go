@@ -29,9 +29,14 @@ func ordered(module string) string {
 			marked[v.name] = v.shape
 		}
 	}
+	return inMain(module, func(statements string) string { return orderedIn(statements, marked) })
+}
+
+// orderedIn is ordered for the statements of a function, with the types of the marked parameters.
+func orderedIn(statements string, marked map[string]string) string {
 	readers := map[string]value{} // The last product that uses a variable of a type.
-	used := usedIn(module)
-	lines := strings.Split(module, "\n")
+	used := usedIn(statements)
+	lines := strings.Split(statements, "\n")
 	for i, line := range lines {
 		m := productLine.FindStringSubmatch(line)
 		if m == nil || !used[m[1]] { // A product that isn't used must remain so.
@@ -57,16 +62,16 @@ var statementStart = regexp.MustCompile(`(?m)^    (?:(%\w+)(?::\d+)? = |"stableh
 
 var valueName = regexp.MustCompile(`%\w+`)
 
-// usedIn returns the values on which the results of the main function depend.
-func usedIn(module string) map[string]bool {
+// usedIn returns the values on which the results of a function depend.
+func usedIn(statements string) map[string]bool {
 	used := map[string]bool{}
-	starts := statementStart.FindAllStringSubmatchIndex(module, -1)
-	end := len(module)
+	starts := statementStart.FindAllStringSubmatchIndex(statements, -1)
+	end := len(statements)
 	for i := len(starts) - 1; i >= 0; i-- {
 		at := starts[i]
-		text := module[at[1]:end]
+		text := statements[at[1]:end]
 		end = at[0]
-		if at[2] >= 0 && !used[module[at[2]:at[3]]] {
+		if at[2] >= 0 && !used[statements[at[2]:at[3]]] {
 			continue
 		}
 		for _, name := range valueName.FindAllString(text, -1) {
