@@ -90,8 +90,8 @@ func TestOverlapOrder(t *testing.T) {
 	})
 }
 
-// startsOfWeights ends the recording of a step. It returns the sums of weights, in the order in which
-// they have started, and reports whether one has travelled before the last one started.
+// startsOfWeights ends the recording of a step. It returns the sums of weights, in the order in
+// which they have started, and reports whether one has travelled before the last one started.
 func startsOfWeights() (names []string, early bool) {
 	operations, _ := pjrt.StopTrace()
 	slices.SortFunc(operations, func(a, b pjrt.Operation) int { return cmp.Compare(a.Begin, b.Begin) })

@@ -144,7 +144,9 @@ type turn struct{ cos, sin *graph.Node } // [n, size/2]
 
 // encode turns x, [..., n, size]. The gradient turns back by the same angles.
 func (t turn) encode(x *graph.Node) *graph.Node {
-	by := func(cos, sin, x *graph.Node) *graph.Node { return pos.NewRoPEWithCosSin(cos, sin).Encode(x, x.Rank()-2) }
+	by := func(cos, sin, x *graph.Node) *graph.Node {
+		return pos.NewRoPEWithCosSin(cos, sin).Encode(x, x.Rank()-2)
+	}
 	return linear{
 		forward:  func(x *graph.Node) []*graph.Node { return []*graph.Node{by(t.cos, t.sin, x)} },
 		gradient: func(v []*graph.Node) *graph.Node { return by(t.cos, graph.Neg(t.sin), v[0]) },

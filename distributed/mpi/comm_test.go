@@ -76,9 +76,6 @@ func TestInParts(t *testing.T) {
 
 // TestHuge: more than 2^31 bytes are summed and sent correctly.
 func TestHuge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it needs 5 GB of memory")
-	}
 	ranktest.Run(t, 2, func(t *testing.T) { ranktest.CheckHuge(t, initRank(t), mpi.AllReduce[int32]) })
 }
 

@@ -14,9 +14,9 @@ import (
 var minAdam = 1 << 14
 
 // A term is an operation on arrays of one shape, with its arguments in parentheses. A lower-case
-// name is an array, an upper-case one a number that fills an array. A name and a colon before a term
-// name its value. The terms below are the updates of Adam and AdamW as GoMLX's optimizer.Adam writes
-// them. The operands of additions and multiplications may be in any order.
+// name is an array, an upper-case one a number that fills an array. A name and a colon before a
+// term name its value. The terms below are the updates of Adam and AdamW as GoMLX's optimizer.Adam
+// writes them. The operands of additions and multiplications may be in any order.
 const (
 	adamMoment1 = "new_m:add(multiply(KEEP1, m), multiply(ADD1, g))"
 	adamMoment2 = "new_v:add(multiply(KEEP2, v), multiply(ADD2, multiply(g, g)))"

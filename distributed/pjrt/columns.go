@@ -49,7 +49,7 @@ func sumsOfColumns(statements string) (out string, replaced int) {
 			return statement
 		}
 		replaced++
-		// A product that uses the same matrix has the same reshape, so XLA computes the matrix once.
+		// A product of the same matrix has the same reshape, so XLA computes the matrix once.
 		matrix, matrixType := "%gonbatch_rows_"+strings.TrimPrefix(name, "%"), fmt.Sprintf("tensor<%dx%dxf32>", rows, columns)
 		reshape := fmt.Sprintf("%s%s = \"stablehlo.reshape\"(%s) : (%s) -> %s\n", indent, matrix, x, xType, matrixType)
 		o := operation{indent: indent, name: name, a: matrix, b: matrix, aType: matrixType, bType: matrixType, out: out}

@@ -104,8 +104,8 @@ func valuesOf(t *testing.T, store *model.Store) map[string][]float64 {
 	return all
 }
 
-// TestOrdered: XLA copies no weights of dense layers, which it did without an order of the products,
-// and the order computes no product that isn't used.
+// TestOrdered: XLA copies no weights of dense layers, which it did without an order of the
+// products, and the order computes no product that isn't used.
 func TestOrdered(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
 		backend := openKernels(t)

@@ -72,9 +72,6 @@ func TestContract(t *testing.T) {
 
 // TestHuge: more than 2^31 bytes are summed and sent correctly.
 func TestHuge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it needs 5 GB of memory")
-	}
 	onRanks(t, 2, func(c *tcp.Comm) { ranktest.CheckHuge(t, c, tcp.AllReduce[int32]) })
 }
 
