@@ -47,15 +47,19 @@ type Config struct {
 	// LimitValBatches limits the batches of each validation, on each rank. A batch has
 	// EvalBatchSize examples.
 	LimitValBatches int `yaml:"limit_val_batches" help:"maximum number of batches of a rank in a validation (0: all)"`
+	// LimitTestBatches is LimitValBatches for tests.
+	LimitTestBatches int `yaml:"limit_test_batches" help:"maximum number of batches of a rank in a test (0: all)"`
+	// LimitPredictBatches is LimitValBatches for predictions and confusion matrices.
+	LimitPredictBatches int `yaml:"limit_predict_batches" help:"maximum number of batches of a rank in a prediction (0: all)"`
 	// ValCheckInterval is the number of updates between validations. Default: one validation at the
 	// end of each epoch.
 	ValCheckInterval int `yaml:"val_check_interval" help:"updates between validations (0: at the end of each epoch)"`
 	// OverfitBatches trains on this many batches only, in the same order in each epoch. A model
 	// that can't learn them has a bug.
 	OverfitBatches int `yaml:"overfit_batches" help:"train on this many batches only, to find bugs (0: off)"`
-	// FastDevRun trains one batch and validates one, without checkpoints, to check that everything
-	// runs.
-	FastDevRun bool `yaml:"fast_dev_run" help:"train one batch and validate one, without checkpoints, to check that everything runs"`
+	// FastDevRun trains one batch, and validates, tests and predicts one on each rank, without
+	// checkpoints, to check that everything runs.
+	FastDevRun bool `yaml:"fast_dev_run" help:"train, validate, test and predict one batch, without checkpoints, to check that everything runs"`
 
 	// GradientClipNorm scales the gradients of an objective down if their global norm is larger
 	// (Pascanu et al., On the difficulty of training recurrent neural networks, 2013). Default: no
@@ -229,7 +233,8 @@ func (c *Config) setDefaults(given map[string]bool) {
 	}
 	if c.FastDevRun {
 		c.Schedule.WarmupSteps = 0
-		c.MaxEpochs, c.MaxSteps, c.LimitTrainBatches, c.LimitValBatches = 1, 0, c.AccumulateGradBatches, 1
+		c.MaxEpochs, c.MaxSteps, c.LimitTrainBatches = 1, 0, c.AccumulateGradBatches
+		c.LimitValBatches, c.LimitTestBatches, c.LimitPredictBatches = 1, 1, 1
 		c.ValCheckInterval, c.Checkpoint.Off, c.Loggers = 0, true, []string{"none"}
 	}
 }
@@ -238,6 +243,7 @@ func (c *Config) setDefaults(given map[string]bool) {
 func (c *Config) check() error {
 	for name, value := range map[string]int{
 		"max_epochs": c.MaxEpochs, "max_steps": c.MaxSteps, "limit_train_batches": c.LimitTrainBatches, "limit_val_batches": c.LimitValBatches,
+		"limit_test_batches": c.LimitTestBatches, "limit_predict_batches": c.LimitPredictBatches,
 		"val_check_interval": c.ValCheckInterval, "overfit_batches": c.OverfitBatches, "log_histograms_every": c.LogHistogramsEvery,
 		"checkpoint.every_steps": c.Checkpoint.EverySteps, "log_every": c.LogEvery, "early_stopping.patience": c.EarlyStopping.Patience,
 	} {

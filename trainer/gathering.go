@@ -25,6 +25,7 @@ func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 	if err := t.sameLength(ds); err != nil {
 		return err
 	}
+	ds = t.limited(ds, t.config.LimitPredictBatches)
 	turns := turns{examples: ds.Len(), ranks: t.world.Size(), size: min(t.config.EvalBatchSize, ds.Len())}
 	alone := func(indices []int, predictions []*tensors.Tensor) error {
 		return t.world.Alone("PredictOnMain", func() error { return f(indices, predictions) })

@@ -31,6 +31,7 @@ func (t *Trainer) PredictLabeled(ctx context.Context, ds data.Dataset, f func(in
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
 	}
+	ds = t.limited(ds, t.config.LimitPredictBatches)
 	begin, end := t.world.Rank()*ds.Len()/t.world.Size(), (t.world.Rank()+1)*ds.Len()/t.world.Size()
 	if err := t.predict(ctx, ds, load.Cut(begin, end, t.config.EvalBatchSize), f); err != nil {
 		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
