@@ -148,7 +148,7 @@ func (r *run) fit(training data.Dataset) error {
 	if err := r.call(onFitStart); err != nil {
 		return err
 	}
-	if err := r.validateIfDue(); err != nil {
+	if err := r.validateAgain(); err != nil {
 		return r.withSaved(err)
 	}
 	for r.stopped <= timeIsUp && (!r.ended() || r.atEpochEnd()) {
@@ -178,6 +178,18 @@ func (r *run) fit(training data.Dataset) error {
 		return err
 	}
 	return r.call(onFitEnd)
+}
+
+// validateAgain does the validation that was due when the training was stopped. If it is the best,
+// the checkpoint of that update is written again, with its metrics.
+func (r *run) validateAgain() error {
+	if err := r.validateIfDue(); err != nil || !r.saveDue {
+		return err
+	}
+	if err := r.restoreAll(); err != nil {
+		return err
+	}
+	return r.save()
 }
 
 // atEpochEnd reports whether all batches of the epoch are done, while the work at its end is still
