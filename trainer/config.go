@@ -61,8 +61,8 @@ type Config struct {
 	// end of each epoch.
 	ValCheckInterval int `yaml:"val_check_interval" help:"updates between validations (0: at the end of each epoch)"`
 	// CheckValEveryNEpoch is the number of epochs between validations, if there is no
-	// ValCheckInterval. Early stopping, the best checkpoint and the schedule "plateau" look at their
-	// metrics only then. Default: 1.
+	// ValCheckInterval. Early stopping, the best checkpoint and the schedule "plateau" look at
+	// their metrics only then. Default: 1.
 	CheckValEveryNEpoch int `yaml:"check_val_every_n_epoch" help:"epochs between validations (default: 1)"`
 	// OverfitBatches trains on this many batches only, in the same order in each epoch. A model
 	// that can't learn them has a bug.
@@ -174,8 +174,8 @@ type EarlyStoppingConfig struct {
 	Patience int `yaml:"patience" help:"validations without improvement before stopping (default: 3)"`
 	// MinDelta is the smallest change that counts as an improvement.
 	MinDelta float64 `yaml:"min_delta" help:"smallest change that counts as an improvement"`
-	// StoppingThreshold is a value of the metric that is good enough: the training ends at the first
-	// validation that reaches it. Default: none; new(0.99) in a program sets it.
+	// StoppingThreshold is a value of the metric that is good enough: the training ends at the
+	// first validation that reaches it. Default: none; new(0.99) in a program sets it.
 	StoppingThreshold *float64 `yaml:"stopping_threshold" help:"value of the metric that ends the training at once (default: none)"`
 }
 
@@ -190,9 +190,9 @@ type CheckpointConfig struct {
 	// EverySteps is the number of updates between checkpoints. Default: one checkpoint at the end
 	// of each epoch.
 	EverySteps int `yaml:"every_steps" help:"updates between checkpoints (0: by checkpoint.every_epochs)"`
-	// EveryEpochs is the number of epochs between checkpoints. It may be combined with EverySteps and
-	// Every. A checkpoint that is the best by Monitor is written too. Default: 1, unless one of these
-	// two is set.
+	// EveryEpochs is the number of epochs between checkpoints. It may be combined with EverySteps
+	// and Every. A checkpoint that is the best by Monitor is written too. Default: 1, unless one of
+	// these two is set.
 	EveryEpochs int `yaml:"every_epochs" help:"epochs between checkpoints (default: 1, unless checkpoint.every_steps or checkpoint.every is set)"`
 	// Every is the time between checkpoints, by rank 0's clock.
 	Every time.Duration `yaml:"every" help:"time between checkpoints, such as 10m (0: off)"`
@@ -303,7 +303,7 @@ func (c *Config) check() error {
 	case c.MaxSteps > 0 && c.MinSteps > c.MaxSteps:
 		return fmt.Errorf("min_steps: %d, but max_steps is %d: it can't be larger", c.MinSteps, c.MaxSteps)
 	case c.ValCheckInterval > 0 && c.CheckValEveryNEpoch > 1:
-		return fmt.Errorf("check_val_every_n_epoch: %d, and val_check_interval of %d updates: set only one of them", c.CheckValEveryNEpoch, c.ValCheckInterval)
+		return fmt.Errorf("check_val_every_n_epoch: %d, and val_check_interval: %d: set only one of them", c.CheckValEveryNEpoch, c.ValCheckInterval)
 	case !(c.EMADecay >= 0 && c.EMADecay < 1):
 		return fmt.Errorf("ema_decay: %g: it must be from 0 to less than 1", c.EMADecay)
 	case !(c.EarlyStopping.MinDelta >= 0):

@@ -102,7 +102,7 @@ func TestConfigErrors(t *testing.T) {
 		{"clip by value", trainer.Config{GradientClipValue: math.NaN()}, "", "gradient_clip_value: NaN"},
 		{"minimum of epochs", trainer.Config{MaxEpochs: 3, MinEpochs: 4}, "", "min_epochs: 4, but max_epochs is 3"},
 		{"minimum of updates", trainer.Config{MaxSteps: 3, MinSteps: 4}, "", "min_steps: 4, but max_steps is 3"},
-		{"two intervals", trainer.Config{ValCheckInterval: 5, CheckValEveryNEpoch: 2}, "", "check_val_every_n_epoch: 2, and val_check_interval of 5 updates"},
+		{"two intervals", trainer.Config{ValCheckInterval: 5, CheckValEveryNEpoch: 2}, "", "check_val_every_n_epoch: 2, and val_check_interval: 5"},
 		{"threshold of nothing", trainer.Config{}, "TRAINER_EARLY_STOPPING_STOPPING_THRESHOLD=0", "early_stopping.monitor is empty"},
 		{"threshold", trainer.Config{}, "TRAINER_EARLY_STOPPING_STOPPING_THRESHOLD=low", `"low": it is not a number`},
 		{"compression", trainer.Config{GradientCompression: "fp16"}, "", `gradient_compression: "fp16": it must be none or bf16`},
