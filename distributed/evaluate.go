@@ -85,7 +85,7 @@ func (w *World) EvaluateWith(ctx context.Context, trainer *train.Trainer, ds dat
 	batchSize = min(batchSize, ds.Len()) // So that no sum overflows.
 	begin, end := w.Rank()*ds.Len()/w.Size(), (w.Rank()+1)*ds.Len()/w.Size()
 	mine, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize, loading: o.Loading, modelParallel: o.ModelParallel})
-	if err := w.agreeOnEnd(err); err != nil {
+	if err := w.EndTogether(err); err != nil {
 		return nil, fmt.Errorf("distributed: evaluate %s on rank %d: %w", ds.Name(), w.Rank(), err)
 	}
 	values, err := mine.overRanks(w)
@@ -102,24 +102,6 @@ func (w *World) EvaluateWith(ctx context.Context, trainer *train.Trainer, ds dat
 		metrics[i] = Metric{m.Name(), m.ShortName(), values[i]}
 	}
 	return metrics, nil
-}
-
-// agreeOnEnd makes all ranks stop if the context of one has ended or one has failed.
-func (w *World) agreeOnEnd(err error) error {
-	cancelled := []float64{0}
-	if errors.Is(err, context.Canceled) {
-		cancelled[0], err = 1, nil
-	}
-	if err := w.AllReduceSum(cancelled); err != nil {
-		return err
-	}
-	if err := w.Together(err); err != nil {
-		return err
-	}
-	if cancelled[0] > 0 {
-		return context.Canceled
-	}
-	return nil
 }
 
 // evaluatePart evaluates one rank's examples.
@@ -183,21 +165,20 @@ func failing[T any](err error) iter.Seq2[T, error] {
 
 // SpreadBatches is like Batches, for a program of all devices that divide the weights among them:
 // each device has the whole batch.
-func (w *World) SpreadBatches(ds data.Dataset, begin, end int, o EvaluateOptions) iter.Seq2[train.DistributedBatch, error] {
+func (w *World) SpreadBatches(ds data.Dataset, lists iter.Seq[[]int], o EvaluateOptions) iter.Seq2[train.DistributedBatch, error] {
 	m, err := w.meshFor(o.ModelParallel)
 	if err != nil {
 		return failing[train.DistributedBatch](err)
 	}
 	w.sayOnce(data.Describe(ds))
-	return batches(w, part{data: ds, begin: begin, end: end, batchSize: o.BatchSize, loading: o.Loading}, w.replicated(m))
+	return batches(w, part{data: ds, lists: lists, loading: o.Loading}, w.replicated(m))
 }
 
-// Batches yields the examples from begin to end-1 of a dataset, in order and in batches, and loads
-// the next ones meanwhile. Their inputs are on the first device. The batches belong to the caller.
-func (w *World) Batches(ds data.Dataset, begin, end int, o EvaluateOptions) iter.Seq2[train.Batch, error] {
+// Batches yields a batch for each list of numbers of examples, and loads the next ones meanwhile;
+// so there is no BatchSize. Their inputs are on the first device. The batches belong to the caller.
+func (w *World) Batches(ds data.Dataset, lists iter.Seq[[]int], o EvaluateOptions) iter.Seq2[train.Batch, error] {
 	w.sayOnce(data.Describe(ds))
-	p := part{data: ds, begin: begin, end: end, batchSize: o.BatchSize, loading: o.Loading}
-	return batches(w, p, func(b train.Batch) (train.Batch, error) {
+	return batches(w, part{data: ds, lists: lists, loading: o.Loading}, func(b train.Batch) (train.Batch, error) {
 		inputs, err := w.onDevice(train.Batch{Inputs: b.Inputs})
 		b.Inputs = inputs.Inputs
 		return b, err
@@ -208,7 +189,7 @@ func (w *World) Batches(ds data.Dataset, begin, end int, o EvaluateOptions) iter
 func batches[B batch](w *World, p part, place placement[B]) iter.Seq2[B, error] {
 	options := loadOptions[B](w, p.loading)
 	options.Bytes = evalBytes
-	loaded := load.Range(p.begin, p.end, p.batchSize, options, func(indices []int) (placed B, err error) {
+	loaded := load.Lists(p.numbers(), options, func(indices []int) (placed B, err error) {
 		inputs, labels, err := load.Batch(p.data, indices)
 		if err == nil {
 			placed, err = place(train.Batch{Inputs: inputs, Labels: labels, Spec: p.spec})
@@ -225,18 +206,28 @@ func batches[B batch](w *World, p part, place placement[B]) iter.Seq2[B, error] 
 	}
 }
 
-// part is a range of a dataset, in order, in batches of at most batchSize.
+// part is a part of a dataset: a range, in order, in batches of at most batchSize, or lists of
+// examples, one for each batch.
 type part struct {
 	data       data.Dataset
 	begin, end int
 	batchSize  int
-	spec       any // Programs are compiled for each.
+	lists      iter.Seq[[]int] // Nil for a range.
+	spec       any             // Programs are compiled for each.
 	loading    Loading
 	// modelParallel is that of LoaderOptions.
 	modelParallel int
 }
 
-// split divides a part into one whose batches can be divided among n devices, and the rest: all,
+// numbers returns the examples of each batch.
+func (p part) numbers() iter.Seq[[]int] {
+	if p.lists != nil {
+		return p.lists
+	}
+	return load.Cut(p.begin, p.end, p.batchSize)
+}
+
+// split divides a range into one whose batches can be divided among n devices, and the rest: all,
 // where a batch has fewer than n.
 func (p part) split(n int) (grouped, rest part) {
 	grouped, rest = p, p

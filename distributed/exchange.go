@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -31,14 +32,11 @@ func (w *World) Broadcast(data []byte) ([]byte, error) {
 // AllGather returns the data of every rank, in order of rank. The lengths may differ. It is
 // collective.
 func (w *World) AllGather(data []byte) ([][]byte, error) {
-	lengths, err := w.peers.AllGather(binary.LittleEndian.AppendUint64(nil, uint64(len(data))))
+	lengths, err := w.lengths(data)
 	if err != nil {
 		return nil, fmt.Errorf("distributed: all-gather: %w", err)
 	}
-	longest := 0
-	for _, length := range lengths {
-		longest = max(longest, int(binary.LittleEndian.Uint64(length)))
-	}
+	longest := slices.Max(lengths)
 	padded := make([]byte, longest)
 	copy(padded, data)
 	all, err := w.peers.AllGather(padded)
@@ -46,9 +44,47 @@ func (w *World) AllGather(data []byte) ([][]byte, error) {
 		return nil, fmt.Errorf("distributed: all-gather %d bytes: %w", longest, err)
 	}
 	for rank, length := range lengths {
-		all[rank] = all[rank][:binary.LittleEndian.Uint64(length)]
+		all[rank] = all[rank][:length]
 	}
 	return all, nil
+}
+
+// lengths returns the length of each rank's data.
+func (w *World) lengths(data []byte) ([]int, error) {
+	texts, err := w.peers.AllGather(binary.LittleEndian.AppendUint64(nil, uint64(len(data))))
+	all := make([]int, len(texts))
+	for rank, text := range texts {
+		all[rank] = int(binary.LittleEndian.Uint64(text))
+	}
+	return all, err
+}
+
+// GatherOnMain calls f on rank 0 with the data of every rank, in order of rank. The lengths may
+// differ. It suits large data: a rank has that of one other rank at a time, which f must not keep.
+// After an error of f, all ranks return an error. It is collective, but f must not call anything
+// collective. If f may take minutes, use Alone in it.
+func (w *World) GatherOnMain(data []byte, f func(rank int, data []byte) error) error {
+	lengths, err := w.lengths(data)
+	if err != nil {
+		return fmt.Errorf("distributed: gather: %w", err)
+	}
+	theirs := make([]byte, slices.Max(lengths))
+	var failed error
+	for rank, length := range lengths {
+		part := data
+		if rank != w.Rank() {
+			part = theirs[:length]
+		}
+		if rank > 0 && length > 0 { // Rank 0 has its own.
+			if err := w.peers.Broadcast(part, rank); err != nil {
+				return fmt.Errorf("distributed: gather %d bytes of rank %d: %w", length, rank, err)
+			}
+		}
+		if w.IsMain() && failed == nil {
+			failed = f(rank, part)
+		}
+	}
+	return w.Together(failed)
 }
 
 // Together returns this rank's error. If this rank has none but another rank has, it returns an
@@ -67,6 +103,25 @@ func (w *World) Together(err error) error {
 		return fmt.Errorf("rank %d failed: see its log", rank)
 	}
 	return err
+}
+
+// EndTogether is like Together, for an error that may be that of a context: if the context of any
+// rank has ended, all ranks return context.Canceled. It is collective.
+func (w *World) EndTogether(err error) error {
+	cancelled := []float64{0}
+	if errors.Is(err, context.Canceled) {
+		cancelled[0], err = 1, nil
+	}
+	if err := w.AllReduceSum(cancelled); err != nil {
+		return err
+	}
+	if err := w.Together(err); err != nil {
+		return err
+	}
+	if cancelled[0] > 0 {
+		return context.Canceled
+	}
+	return nil
 }
 
 // OnMain runs f on rank 0. All ranks wait for it, as long as it takes, and return an error if it

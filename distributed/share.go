@@ -54,7 +54,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 // of a dataset differ in shape, so the ranks would build different programs. It is collective.
 func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.Dataset) error {
 	_, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
-	if err := w.agreeOnEnd(err); err != nil {
+	if err := w.EndTogether(err); err != nil {
 		return fmt.Errorf("distributed: build the model by evaluating example 0 of %s: %w", ds.Name(), err)
 	}
 	return w.ShareVariables(trainer.Store())

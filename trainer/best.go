@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gonbatch/checkpoint"
+	"gonbatch/internal/plural"
 )
 
 // LoadBest gives the model the weights of its best checkpoint according to checkpoint.monitor
@@ -79,8 +80,12 @@ func (t *Trainer) readBest() (*checkpoint.Snapshot, origin, error) {
 
 // toMeasure says how to get a checkpoint with the monitored metric.
 func (t *Trainer) toMeasure() string {
-	if t.at.Epoch == 0 {
+	every := t.config.CheckValEveryNEpoch
+	switch {
+	case t.at.Epoch == 0:
 		return "it is measured at the end of an epoch, and the training ended before: train longer"
+	case t.at.Epoch < every:
+		return fmt.Sprintf("it is measured every %s (check_val_every_n_epoch), and the training ended before: train longer", plural.Of(every, "epoch"))
 	}
 	return "give Fit a validation set, or set checkpoint.monitor to train/loss"
 }

@@ -79,6 +79,7 @@ func drawCombination(seed uint64) combination {
 	c.stops = append(c.stops, 0)
 	c.net.alike = often(2)
 	c.scalesDecay, c.decaysMatrices = often(2), often(2)
+	c.config.GradientClipValue = []float64{0, 0, 0.01}[rng.IntN(3)]
 	return c
 }
 

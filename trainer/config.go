@@ -3,6 +3,7 @@ package trainer
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"reflect"
 	"time"
@@ -27,6 +28,11 @@ type Config struct {
 	// MaxTime ends the training after this much time, restarts included.
 	MaxTime time.Duration `yaml:"max_time" help:"stop after this much time, such as 90m, restarts included (0: no limit)"`
 
+	// MinEpochs and MinSteps are the epochs and the updates before which early stopping doesn't end
+	// the training. Other limits do.
+	MinEpochs int `yaml:"min_epochs" help:"epochs before which early stopping doesn't end the training"`
+	MinSteps  int `yaml:"min_steps" help:"updates before which early stopping doesn't end the training"`
+
 	// BatchSize is the number of examples in a training batch, over all ranks and devices. Default:
 	// 64.
 	BatchSize int `yaml:"batch_size" help:"examples in a training batch, over all ranks and devices (default: 64)"`
@@ -47,20 +53,31 @@ type Config struct {
 	// LimitValBatches limits the batches of each validation, on each rank. A batch has
 	// EvalBatchSize examples.
 	LimitValBatches int `yaml:"limit_val_batches" help:"maximum number of batches of a rank in a validation (0: all)"`
+	// LimitTestBatches is LimitValBatches for tests.
+	LimitTestBatches int `yaml:"limit_test_batches" help:"maximum number of batches of a rank in a test (0: all)"`
+	// LimitPredictBatches is LimitValBatches for predictions and confusion matrices.
+	LimitPredictBatches int `yaml:"limit_predict_batches" help:"maximum number of batches of a rank in a prediction (0: all)"`
 	// ValCheckInterval is the number of updates between validations. Default: one validation at the
 	// end of each epoch.
 	ValCheckInterval int `yaml:"val_check_interval" help:"updates between validations (0: at the end of each epoch)"`
+	// CheckValEveryNEpoch is the number of epochs between validations, if there is no
+	// ValCheckInterval. Early stopping, the best checkpoint and the schedule "plateau" look at
+	// their metrics only then. Default: 1.
+	CheckValEveryNEpoch int `yaml:"check_val_every_n_epoch" help:"epochs between validations (default: 1)"`
 	// OverfitBatches trains on this many batches only, in the same order in each epoch. A model
 	// that can't learn them has a bug.
 	OverfitBatches int `yaml:"overfit_batches" help:"train on this many batches only, to find bugs (0: off)"`
-	// FastDevRun trains one batch and validates one, without checkpoints, to check that everything
-	// runs.
-	FastDevRun bool `yaml:"fast_dev_run" help:"train one batch and validate one, without checkpoints, to check that everything runs"`
+	// FastDevRun trains one batch, and validates, tests and predicts one on each rank, without
+	// checkpoints, to check that everything runs.
+	FastDevRun bool `yaml:"fast_dev_run" help:"train, validate, test and predict one batch, without checkpoints, to check that everything runs"`
 
 	// GradientClipNorm scales the gradients of an objective down if their global norm is larger
 	// (Pascanu et al., On the difficulty of training recurrent neural networks, 2013). Default: no
 	// clipping.
 	GradientClipNorm float64 `yaml:"gradient_clip_norm" help:"maximum global norm of the gradients (0: no clipping)"`
+	// GradientClipValue limits each element of the gradients to this size, before GradientClipNorm.
+	// Default: no limit.
+	GradientClipValue float64 `yaml:"gradient_clip_value" help:"maximum size of each element of the gradients (0: no limit)"`
 	// GradientCompression is the type in which gradients travel between the ranks. With "bf16",
 	// they take half the time on a slow network: each rank's gradients are rounded to bfloat16, and
 	// so is their mean, which is computed in float32 (bf16_compress_hook in PyTorch). Default:
@@ -157,6 +174,9 @@ type EarlyStoppingConfig struct {
 	Patience int `yaml:"patience" help:"validations without improvement before stopping (default: 3)"`
 	// MinDelta is the smallest change that counts as an improvement.
 	MinDelta float64 `yaml:"min_delta" help:"smallest change that counts as an improvement"`
+	// StoppingThreshold is a value of the metric that is good enough: the training ends at the
+	// first validation that reaches it. Default: none; new(0.99) in a program sets it.
+	StoppingThreshold *float64 `yaml:"stopping_threshold" help:"value of the metric that ends the training at once (default: none)"`
 }
 
 // CheckpointConfig says when to write checkpoints, and which to keep. One is also written at the
@@ -169,7 +189,11 @@ type CheckpointConfig struct {
 	Dir string `yaml:"dir" help:"folder of checkpoints (default: in the run directory)"`
 	// EverySteps is the number of updates between checkpoints. Default: one checkpoint at the end
 	// of each epoch.
-	EverySteps int `yaml:"every_steps" help:"updates between checkpoints (0: at the end of each epoch)"`
+	EverySteps int `yaml:"every_steps" help:"updates between checkpoints (0: by checkpoint.every_epochs)"`
+	// EveryEpochs is the number of epochs between checkpoints. It may be combined with EverySteps
+	// and Every. A checkpoint that is the best by Monitor is written too. Default: 1, unless one of
+	// these two is set.
+	EveryEpochs int `yaml:"every_epochs" help:"epochs between checkpoints (default: 1, unless checkpoint.every_steps or checkpoint.every is set)"`
 	// Every is the time between checkpoints, by rank 0's clock.
 	Every time.Duration `yaml:"every" help:"time between checkpoints, such as 10m (0: off)"`
 	// Keep is the number of newest checkpoints to keep. Default: 2.
@@ -191,7 +215,7 @@ type CheckpointConfig struct {
 // defaults maps the names of fields to the values they get if they are zero.
 var defaults = map[string]any{
 	"batch_size": 64, "eval_batch_size": 1000, "accumulate_grad_batches": 1, "loader.prefetch": 2, "log_every": 50, "early_stopping.patience": 3, "checkpoint.keep": 2,
-	"model_parallel": 1, "precision": "32-true", "strategy": "auto", "gradient_compression": noCompression, "checkpoint.resume": "auto", "checkpoint.monitor": "val/loss", "schedule.kind": "constant",
+	"check_val_every_n_epoch": 1, "model_parallel": 1, "precision": "32-true", "strategy": "auto", "gradient_compression": noCompression, "checkpoint.resume": "auto", "checkpoint.monitor": "val/loss", "schedule.kind": "constant",
 }
 
 // setDefaults gives zero fields their defaults, except those that a source has set to zero. In the
@@ -229,7 +253,9 @@ func (c *Config) setDefaults(given map[string]bool) {
 	}
 	if c.FastDevRun {
 		c.Schedule.WarmupSteps = 0
-		c.MaxEpochs, c.MaxSteps, c.LimitTrainBatches, c.LimitValBatches = 1, 0, c.AccumulateGradBatches, 1
+		c.MaxEpochs, c.MaxSteps, c.LimitTrainBatches = 1, 0, c.AccumulateGradBatches
+		c.LimitValBatches, c.LimitTestBatches, c.LimitPredictBatches = 1, 1, 1
+		c.MinEpochs, c.MinSteps, c.CheckValEveryNEpoch = 0, 0, 1
 		c.ValCheckInterval, c.Checkpoint.Off, c.Loggers = 0, true, []string{"none"}
 	}
 }
@@ -237,9 +263,10 @@ func (c *Config) setDefaults(given map[string]bool) {
 // check returns an error for values that make no sense.
 func (c *Config) check() error {
 	for name, value := range map[string]int{
-		"max_epochs": c.MaxEpochs, "max_steps": c.MaxSteps, "limit_train_batches": c.LimitTrainBatches, "limit_val_batches": c.LimitValBatches,
+		"max_epochs": c.MaxEpochs, "max_steps": c.MaxSteps, "min_epochs": c.MinEpochs, "min_steps": c.MinSteps, "limit_train_batches": c.LimitTrainBatches, "limit_val_batches": c.LimitValBatches,
+		"limit_test_batches": c.LimitTestBatches, "limit_predict_batches": c.LimitPredictBatches,
 		"val_check_interval": c.ValCheckInterval, "overfit_batches": c.OverfitBatches, "log_histograms_every": c.LogHistogramsEvery,
-		"checkpoint.every_steps": c.Checkpoint.EverySteps, "log_every": c.LogEvery, "early_stopping.patience": c.EarlyStopping.Patience,
+		"checkpoint.every_steps": c.Checkpoint.EverySteps, "checkpoint.every_epochs": c.Checkpoint.EveryEpochs, "log_every": c.LogEvery, "early_stopping.patience": c.EarlyStopping.Patience,
 	} {
 		if value < 0 {
 			return fmt.Errorf("%s: %d: it can't be negative", name, value)
@@ -250,7 +277,7 @@ func (c *Config) check() error {
 	}
 	for name, value := range map[string]int{
 		"batch_size": c.BatchSize, "eval_batch_size": c.EvalBatchSize, "accumulate_grad_batches": c.AccumulateGradBatches,
-		"model_parallel": c.ModelParallel, "checkpoint.keep": c.Checkpoint.Keep, "loader.prefetch": c.Loader.Prefetch,
+		"check_val_every_n_epoch": c.CheckValEveryNEpoch, "model_parallel": c.ModelParallel, "checkpoint.keep": c.Checkpoint.Keep, "loader.prefetch": c.Loader.Prefetch,
 	} {
 		if value < 1 {
 			return fmt.Errorf("%s: %d: it must be at least 1", name, value)
@@ -269,10 +296,22 @@ func (c *Config) check() error {
 		return fmt.Errorf("checkpoint.every: %s: it can't be negative", c.Checkpoint.Every)
 	case !(c.GradientClipNorm >= 0):
 		return fmt.Errorf("gradient_clip_norm: %g: it can't be negative", c.GradientClipNorm)
+	case !(c.GradientClipValue >= 0):
+		return fmt.Errorf("gradient_clip_value: %g: it can't be negative", c.GradientClipValue)
+	case c.MaxEpochs > 0 && c.MinEpochs > c.MaxEpochs:
+		return fmt.Errorf("min_epochs: %d, but max_epochs is %d: it can't be larger", c.MinEpochs, c.MaxEpochs)
+	case c.MaxSteps > 0 && c.MinSteps > c.MaxSteps:
+		return fmt.Errorf("min_steps: %d, but max_steps is %d: it can't be larger", c.MinSteps, c.MaxSteps)
+	case c.ValCheckInterval > 0 && c.CheckValEveryNEpoch > 1:
+		return fmt.Errorf("check_val_every_n_epoch: %d, and val_check_interval: %d: set only one of them", c.CheckValEveryNEpoch, c.ValCheckInterval)
 	case !(c.EMADecay >= 0 && c.EMADecay < 1):
 		return fmt.Errorf("ema_decay: %g: it must be from 0 to less than 1", c.EMADecay)
 	case !(c.EarlyStopping.MinDelta >= 0):
 		return fmt.Errorf("early_stopping.min_delta: %g: it can't be negative", c.EarlyStopping.MinDelta)
+	case c.EarlyStopping.StoppingThreshold != nil && math.IsNaN(*c.EarlyStopping.StoppingThreshold):
+		return errors.New("early_stopping.stopping_threshold: NaN: it must be a number")
+	case c.EarlyStopping.StoppingThreshold != nil && c.EarlyStopping.Monitor == "":
+		return errors.New("early_stopping.stopping_threshold: early_stopping.monitor is empty: set it to the metric that must reach the threshold")
 	case c.GradientCompression == bf16Compression && c.Precision == "64-true":
 		return fmt.Errorf("gradient_compression: %s with precision %s: it would keep 8 of 53 bits of each gradient: leave one of the two out", bf16Compression, c.Precision)
 	case c.EarlyStopping.Monitor != "" && c.EarlyStopping.Mode == "":

@@ -3,6 +3,7 @@ package trainer_test
 import (
 	"flag"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,6 +99,12 @@ func TestConfigErrors(t *testing.T) {
 		{"negative", trainer.Config{MaxSteps: -1}, "", "max_steps: -1"},
 		{"no batch", trainer.Config{BatchSize: -4}, "", "batch_size: -4: it must be at least 1"},
 		{"clip", trainer.Config{GradientClipNorm: -1}, "", "gradient_clip_norm: -1"},
+		{"clip by value", trainer.Config{GradientClipValue: math.NaN()}, "", "gradient_clip_value: NaN"},
+		{"minimum of epochs", trainer.Config{MaxEpochs: 3, MinEpochs: 4}, "", "min_epochs: 4, but max_epochs is 3"},
+		{"minimum of updates", trainer.Config{MaxSteps: 3, MinSteps: 4}, "", "min_steps: 4, but max_steps is 3"},
+		{"two intervals", trainer.Config{ValCheckInterval: 5, CheckValEveryNEpoch: 2}, "", "check_val_every_n_epoch: 2, and val_check_interval: 5"},
+		{"threshold of nothing", trainer.Config{}, "TRAINER_EARLY_STOPPING_STOPPING_THRESHOLD=0", "early_stopping.monitor is empty"},
+		{"threshold", trainer.Config{}, "TRAINER_EARLY_STOPPING_STOPPING_THRESHOLD=low", `"low": it is not a number`},
 		{"compression", trainer.Config{GradientCompression: "fp16"}, "", `gradient_compression: "fp16": it must be none or bf16`},
 		{"compression of float64", trainer.Config{GradientCompression: "bf16", Precision: "64-true"}, "", "gradient_compression: bf16 with precision 64-true"},
 		{"precision", trainer.Config{Precision: "16"}, "", `precision: "16": it must be 32-true, bf16-mixed, 16-mixed, bf16-true or 64-true`},

@@ -17,7 +17,7 @@ type endCause string
 const (
 	endedByLimit         endCause = "limit"          // max_epochs or max_steps: a higher one resumes it.
 	endedByTime          endCause = "max_time"       // More time resumes it.
-	endedByEarlyStopping endCause = "early_stopping" // More patience resumes it.
+	endedByEarlyStopping endCause = "early_stopping" // More patience, a higher minimum or a better threshold resumes it.
 	endedByCallback      endCause = "callback"       // Event.Stop: it stays ended.
 )
 
@@ -43,9 +43,18 @@ func (t *Trainer) stillEnded() bool {
 	case e.Cause == endedByTime:
 		return t.config.MaxTime > 0 && t.at.Elapsed >= t.config.MaxTime || t.limit() != nil
 	case e.Cause == endedByEarlyStopping:
-		return t.at.Stopping.verdict(t.config.EarlyStopping) != ""
+		return t.at.Stopping.verdict(t.config.EarlyStopping) != "" && t.pastMinimum()
 	}
 	return true
+}
+
+// pastMinimum reports whether early stopping may end the training.
+func (t *Trainer) pastMinimum() bool {
+	epochs := t.at.Epoch
+	if t.at.Batch >= t.plan.batches { // Validated before the epoch is counted.
+		epochs++
+	}
+	return epochs >= t.config.MinEpochs && t.at.Step >= int64(t.config.MinSteps)
 }
 
 // ended reports whether the training is over.

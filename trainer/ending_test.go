@@ -54,6 +54,14 @@ func TestEnding(t *testing.T) {
 			c.MaxEpochs, c.EarlyStopping = 9, trainer.EarlyStoppingConfig{Monitor: "val/loss", Mode: "max", Patience: n}
 		}
 	}
+	least := func(epochs, steps int) func(*trainer.Config) {
+		return func(c *trainer.Config) { patience(1)(c); c.MinEpochs, c.MinSteps = epochs, steps }
+	}
+	threshold := func(value float64) func(*trainer.Config) {
+		return func(c *trainer.Config) {
+			c.MaxEpochs, c.EarlyStopping = 3, trainer.EarlyStoppingConfig{Monitor: "val/accuracy", Patience: 9, StoppingThreshold: &value}
+		}
+	}
 	tests := map[string][]start{
 		"max_epochs is raised":        {{epochs(1), nil, 12, ""}, {epochs(1), nil, 12, "was finished after step 12, 1 epoch (max_epochs of 1 is reached)"}, {epochs(2), nil, 24, "resumes after step 12, epoch 2"}},
 		"max_epochs is lowered":       {{epochs(3), cancelAt(30), 30, ""}, {epochs(2), nil, 30, "resumes after step 30"}, {epochs(3), nil, 36, "resumes after step 30, epoch 3"}},
@@ -62,6 +70,10 @@ func TestEnding(t *testing.T) {
 		"stopped at the last update":  {{epochs(2), cancelAt(24), 24, ""}, {epochs(2), nil, 24, "resumes after step 24"}, {epochs(2), nil, 24, "was finished after step 24, 2 epochs"}},
 		"stopped by a callback":       {{epochs(3), stopEvent(15), 15, "training ended after step 15: enough"}, {epochs(3), nil, 15, "was finished after step 15"}, {epochs(4), nil, 15, "(enough)"}},
 		"stopped early":               {{patience(2), nil, 36, "has not been better"}, {patience(2), nil, 36, "was finished after step 36"}, {patience(3), nil, 48, "resumes after step 36, epoch 4"}},
+		"min_epochs is raised":        {{least(2, 0), nil, 24, "has not been better"}, {least(2, 0), nil, 24, "was finished after step 24"}, {least(4, 0), nil, 48, "resumes after step 24"}},
+		"min_steps is raised":         {{least(0, 24), nil, 24, ""}, {least(0, 25), nil, 36, "resumes after step 24, epoch 3"}, {least(0, 30), nil, 36, "was finished after step 36"}},
+		"a minimum and other limits":  {{least(9, 99), stopEvent(15), 15, "training ended after step 15: enough"}},
+		"a threshold is raised":       {{threshold(0), nil, 12, "it has reached the threshold of 0"}, {threshold(0), nil, 12, "was finished after step 12"}, {threshold(1.5), nil, 36, "resumes after step 12"}},
 		"early stopping is taken out": {{patience(2), nil, 36, ""}, {epochs(4), nil, 48, "resumes after step 36"}},
 	}
 	for name, starts := range tests {

@@ -40,9 +40,11 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 	if err := t.ready(ctx, ds); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
-	if limit := t.config.LimitValBatches; limit > 0 && strings.HasPrefix(stage, valStage) && ds.Len() > 0 {
-		ds = data.First(ds, product(limit, t.config.EvalBatchSize, t.world.Size()))
+	limit := t.config.LimitTestBatches
+	if strings.HasPrefix(stage, valStage) {
+		limit = t.config.LimitValBatches
 	}
+	ds = t.limited(ds, limit)
 	all, err := t.world.EvaluateWith(ctx, t.gomlx, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel})
 	if err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, t.explainBuild(err))
@@ -51,6 +53,15 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
 	return t.agree(named(stage, all))
+}
+
+// limited returns the examples of the first batches of a dataset, so many for each rank; all if the
+// limit is 0.
+func (t *Trainer) limited(ds data.Dataset, batches int) data.Dataset {
+	if batches == 0 || ds.Len() == 0 {
+		return ds
+	}
+	return data.First(ds, product(batches, t.config.EvalBatchSize, t.world.Size()))
 }
 
 // agree gives all ranks rank 0's values, bit for bit, because they base decisions on them.

@@ -93,6 +93,33 @@ func TestClipping(t *testing.T) {
 	}
 }
 
+// TestClippingByValue: no element of a gradient descent step is larger than the rate times the
+// limit, and smaller ones are as without it.
+func TestClippingByValue(t *testing.T) {
+	const rate, limit = 0.1, 0.02
+	after := func(rate, limit float64) []float64 {
+		tr, _ := newTrainer(t, trainer.Config{MaxSteps: 1, BatchSize: 12, Seed: 5, GradientClipValue: limit}, sgdTask(rate))
+		if err := tr.Fit(t.Context(), ranktest.Blobs(144), nil); err != nil {
+			t.Fatal(err)
+		}
+		return floats(t, tr)
+	}
+	before, whole, clipped := after(1e-30, 0), after(rate, 0), after(rate, limit)
+	large := 0
+	for i, w := range before {
+		step := w - whole[i]
+		if math.Abs(step) > rate*limit {
+			large++
+		}
+		if want := max(-rate*limit, min(rate*limit, step)); math.Abs(w-clipped[i]-want) > 1e-6 {
+			t.Errorf("weight %d: a step of %g, want %g", i, w-clipped[i], want)
+		}
+	}
+	if large == 0 || large == len(before) {
+		t.Errorf("%d of %d steps are clipped", large, len(before))
+	}
+}
+
 func TestLimits(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -148,7 +148,7 @@ func (r *run) fit(training data.Dataset) error {
 	if err := r.call(onFitStart); err != nil {
 		return err
 	}
-	if err := r.validateIfDue(); err != nil {
+	if err := r.validateAgain(); err != nil {
 		return r.withSaved(err)
 	}
 	for r.stopped <= timeIsUp && (!r.ended() || r.atEpochEnd()) {
@@ -178,6 +178,18 @@ func (r *run) fit(training data.Dataset) error {
 		return err
 	}
 	return r.call(onFitEnd)
+}
+
+// validateAgain does the validation that was due when the training was stopped. If it is the best,
+// the checkpoint of that update is written again, with its metrics.
+func (r *run) validateAgain() error {
+	if err := r.validateIfDue(); err != nil || !r.saveDue {
+		return err
+	}
+	if err := r.restoreAll(); err != nil {
+		return err
+	}
+	return r.save()
 }
 
 // atEpochEnd reports whether all batches of the epoch are done, while the work at its end is still
@@ -349,7 +361,7 @@ func (r *run) kindOf(batch int) programKind {
 }
 
 func (r *run) endEpoch() error {
-	if r.config.ValCheckInterval == 0 && r.at.Validated != r.at.Step {
+	if r.config.ValCheckInterval == 0 && (r.at.Epoch+1)%r.config.CheckValEveryNEpoch == 0 && r.at.Validated != r.at.Step {
 		if err := r.validate(); err != nil || r.stopped > timeIsUp {
 			return err
 		}
@@ -359,10 +371,19 @@ func (r *run) endEpoch() error {
 	}
 	r.at.Epoch++
 	r.at.Batch = 0
-	if c := r.config.Checkpoint; c.EverySteps == 0 && c.Every == 0 || r.saveDue {
+	if r.saveDue || r.epochIsDue() {
 		return r.save()
 	}
 	return nil
+}
+
+// epochIsDue reports whether a checkpoint is due after this epoch, which is already counted.
+func (r *run) epochIsDue() bool {
+	c := r.config.Checkpoint
+	if c.EveryEpochs > 0 {
+		return r.at.Epoch%c.EveryEpochs == 0
+	}
+	return c.EverySteps == 0 && c.Every == 0
 }
 
 // withSaved saves what was trained before an example that can't be loaded: it can be fixed, and the

@@ -29,10 +29,10 @@ func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 // the same shapes, in the same order; it may return those that it is given.
 type GradientFn func(variables []*model.Variable, gradients []*graph.Node) []*graph.Node
 
-// WithGradients changes the gradients before each update, in the compiled program: it clips them by
-// value, for instance. change is called while the program is built, not at each update, for each
-// objective. The gradients are those of the whole batch, over all ranks and accumulated batches, in
-// float32 or float64, before gradient_clip_norm. Histograms show them before the change.
+// WithGradients changes the gradients before each update, in the compiled program: it divides them
+// by their norm, for instance. change is called while the program is built, not at each update, for
+// each objective. The gradients are those of the whole batch, over all ranks and accumulated
+// batches, in float32 or float64, before they are clipped. Histograms show them before the change.
 //
 // Several changes are made in the order of the options. They must not draw the model's random
 // numbers, which differ between ranks: the weights would differ too.
@@ -120,6 +120,15 @@ func (b *group) sum(v *model.Variable, dtype dtypes.DType) *model.Variable {
 	shape := v.Shape().Clone()
 	shape.DType = dtype
 	return scope.WithInitializer(initializer.Zero).VariableWithShape(v.Name(), shape).SetTrainable(false)
+}
+
+// clamped limits the size of each element of the gradients.
+func clamped(gradients []*graph.Node, limit float64) []*graph.Node {
+	all := make([]*graph.Node, len(gradients))
+	for i, gradient := range gradients {
+		all[i] = graph.ClipScalar(gradient, -limit, limit)
+	}
+	return all
 }
 
 // clipped scales the gradients so that their global norm is at most the limit. It computes the norm

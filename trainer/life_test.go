@@ -72,6 +72,10 @@ func newLife(t *testing.T, w *worlds[order], seed uint64) *life {
 		l.order.Momentum = 0.5
 	}
 	l.order.Config.Precision = []string{"32-true", "32-true", "bf16-mixed", "16-mixed"}[rng.IntN(4)]
+	if l.order.Config.ValCheckInterval == 0 {
+		l.order.Config.CheckValEveryNEpoch = pick(0, 0, 2, 3)
+	}
+	l.order.Config.Checkpoint.EveryEpochs = pick(0, 0, 1, 2)
 	return l
 }
 

@@ -99,6 +99,7 @@ func dividedCases() []dividedCase {
 		{name: "nesterov", task: oddTask(trainer.SGD{LearningRate: 0.05, Momentum: 0.9, Nesterov: true})},
 		{name: "sgd", task: oddTask(optimizer.StochasticGradientDescent().WithLearningRate(0.1).Done())},
 		{name: "clipping", task: adam(), config: trainer.Config{GradientClipNorm: 0.05}},
+		{name: "clipping by value", task: adam(), config: trainer.Config{GradientClipValue: 0.01, GradientClipNorm: 0.05}},
 		{name: "clipped sgd", task: oddTask(plainSGD(1)), config: trainer.Config{GradientClipNorm: 0.05}},
 		{name: "accumulation", task: adam(), config: trainer.Config{AccumulateGradBatches: 3, GradientClipNorm: 1}},
 		{name: "averages", task: adam(), config: trainer.Config{EMADecay: 0.9}},

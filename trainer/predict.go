@@ -31,20 +31,12 @@ func (t *Trainer) PredictLabeled(ctx context.Context, ds data.Dataset, f func(in
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
 	}
-	return t.predict(ctx, ds, t.world.Rank()*ds.Len()/t.world.Size(), (t.world.Rank()+1)*ds.Len()/t.world.Size(), f)
-}
-
-// PredictOnMain is like Predict, but rank 0 processes the whole dataset and other ranks do nothing.
-// If they need rank 0 next, they wait as long as it takes, as for World.OnMain. Use it to draw
-// samples.
-func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
-	if err := t.ready(ctx, nil); err != nil {
-		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
+	ds = t.limited(ds, t.config.LimitPredictBatches)
+	begin, end := t.world.Rank()*ds.Len()/t.world.Size(), (t.world.Rank()+1)*ds.Len()/t.world.Size()
+	if err := t.predict(ctx, ds, load.Cut(begin, end, t.config.EvalBatchSize), f); err != nil {
+		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
 	}
-	if !t.world.IsMain() {
-		return nil
-	}
-	return t.world.Alone("PredictOnMain", func() error { return t.predict(ctx, ds, 0, ds.Len(), withoutLabels(f)) })
+	return nil
 }
 
 // useBatch receives the indices of a batch's examples, the predictions and the labels.
@@ -54,47 +46,38 @@ func withoutLabels(f func([]int, []*tensors.Tensor) error) useBatch {
 	return func(indices []int, predictions, _ []*tensors.Tensor) error { return f(indices, predictions) }
 }
 
-func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, f useBatch) error {
+// predict runs the model over batches of a dataset, given by the indices of their examples.
+func (t *Trainer) predict(ctx context.Context, ds data.Dataset, lists iter.Seq[[]int], f useBatch) error {
 	if ds.Len() == 0 {
-		return fmt.Errorf("trainer: %s: predict %s: it has no examples", t.config.Name, ds.Name())
+		return errors.New("it has no examples")
 	}
 	if _, err := t.predictor(); err != nil {
 		return err
 	}
-	r := predicted{what: fmt.Sprintf("trainer: %s: predict %s", t.config.Name, ds.Name()), begin: begin, end: end, size: min(t.config.EvalBatchSize, ds.Len())} // The sum can't overflow.
-	options := distributed.EvaluateOptions{BatchSize: r.size, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel}
+	options := distributed.EvaluateOptions{Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel}
 	if t.stepper.division.Divides() {
 		run := func(b train.DistributedBatch, indices []int) error { return t.predictSpread(b, indices, f) }
-		return predictEach(ctx, r, t.world.SpreadBatches(ds, begin, end, options), run)
+		return predictEach(ctx, lists, t.world.SpreadBatches(ds, lists, options), run)
 	}
 	run := func(b train.Batch, indices []int) error { return t.predictBatch(b, indices, f) }
-	return predictEach(ctx, r, t.world.Batches(ds, begin, end, options), run)
+	return predictEach(ctx, lists, t.world.Batches(ds, lists, options), run)
 }
 
-// predicted is a range of a dataset, in batches of a size.
-type predicted struct {
-	what             string // For errors.
-	begin, end, size int
-}
-
-// predictEach runs the model over the batches of a range.
-func predictEach[B interface{ Finalize() error }](ctx context.Context, r predicted, batches iter.Seq2[B, error], run func(B, []int) error) error {
-	begin := r.begin
+// predictEach runs the model over batches with these lists of examples.
+func predictEach[B interface{ Finalize() error }](ctx context.Context, lists iter.Seq[[]int], batches iter.Seq2[B, error], run func(B, []int) error) error {
+	next, stop := iter.Pull(lists)
+	defer stop()
 	for batch, err := range batches {
 		if ctx.Err() != nil {
 			return errors.Join(ctx.Err(), batch.Finalize())
 		}
-		indices := make([]int, min(r.size, r.end-begin))
-		for i := range indices {
-			indices[i] = begin + i
-		}
+		indices, _ := next()
 		if err == nil {
 			err = run(batch, indices)
 		}
 		if err != nil {
-			return fmt.Errorf("%s, examples %d to %d: %w", r.what, begin, begin+len(indices)-1, err)
+			return fmt.Errorf("examples %d to %d: %w", indices[0], indices[len(indices)-1], err)
 		}
-		begin += len(indices)
 	}
 	return nil
 }
@@ -105,7 +88,7 @@ func (t *Trainer) predictor() (*model.Exec, error) {
 		return t.predicts, nil
 	}
 	if t.task.model == nil {
-		return nil, fmt.Errorf("trainer: %s: the task has no model to predict with: give it one with WithPredict", t.config.Name)
+		return nil, errors.New("the task has no model to predict with: give it one with WithPredict")
 	}
 	exec, err := model.NewExec(t.world.Backend(), t.store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
 		scope.Store().SetTraining(inputs[0].Graph(), false)
@@ -115,7 +98,7 @@ func (t *Trainer) predictor() (*model.Exec, error) {
 		return predictions
 	})
 	if err != nil {
-		return nil, fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
+		return nil, err
 	}
 	t.predicts = exec.SetMaxCache(anyShapes)
 	return exec, nil

@@ -129,7 +129,8 @@ func (r *run) save() error {
 
 // savedAt reports whether the newest checkpoint is already of this position.
 func (r *run) savedAt(at position) bool {
-	return r.saved != nil && r.saved.Step == at.Step && r.saved.Epoch == at.Epoch && r.saved.Batch == at.Batch && r.saved.Finished == at.Finished
+	s := r.saved
+	return s != nil && s.Step == at.Step && s.Epoch == at.Epoch && s.Batch == at.Batch && s.Validated == at.Validated && s.Finished == at.Finished
 }
 
 // wholePosition returns the position with the losses of all ranks. Only rank 0's result is used.

@@ -79,6 +79,9 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 			*own = new(**own) // A file must not change the caller's.
 		}
 	}
+	if threshold := &c.EarlyStopping.StoppingThreshold; *threshold != nil {
+		*threshold = new(**threshold)
+	}
 	if file != "" {
 		if err := c.readFile(file, given); err != nil {
 			return c, err
@@ -219,6 +222,12 @@ func set(v reflect.Value, value string) error {
 			return fmt.Errorf("it is not a number")
 		}
 		*target = x
+	case **float64: // A number that may be missing.
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return fmt.Errorf("it is not a number")
+		}
+		*target = &x
 	case *bool:
 		b, err := strconv.ParseBool(value)
 		if err != nil {
@@ -247,9 +256,12 @@ func split(list string) []string {
 	return parts
 }
 
-// text formats a value so that set can parse it.
+// text formats a value so that set can parse it; a missing one is empty.
 func text(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return ""
+		}
 		v = v.Elem()
 	}
 	if v.Kind() == reflect.Slice {

@@ -26,6 +26,7 @@ type stepper struct {
 	objectives   []Objective
 	precision    precision
 	clipNorm     float64
+	clipValue    float64
 	emaDecay     float64 // 0: no averages of the weights.
 	accumulate   int
 	compression  string   // See Config.GradientCompression.
@@ -217,6 +218,9 @@ func (s *stepper) toUpdate(variables []*model.Variable, gradients []*graph.Node)
 	gradients = s.changed(variables, gradients)
 	if s.parts != nil && !s.scatters() {
 		gradients = s.world.PartsOf(s.store, gradients)
+	}
+	if s.clipValue > 0 {
+		gradients = clamped(gradients, s.clipValue)
 	}
 	if s.clipNorm > 0 {
 		gradients = clipped(gradients, s.clipNorm, s.wholeSum)

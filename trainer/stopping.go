@@ -12,6 +12,7 @@ type stopping struct {
 	Of     string             `json:"of"` // The goal.
 	Best   *checkpoint.Number `json:"best"`
 	Waited int                `json:"waited"` // Validations since the best one.
+	Last   *checkpoint.Number `json:"last"`   // Of the newest validation.
 }
 
 // goal identifies what should improve. A resumed training may have another goal: the best value for
@@ -33,7 +34,19 @@ func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason strin
 	} else {
 		s.Waited++
 	}
+	s.Last = (*checkpoint.Number)(&value)
 	return s.verdict(c)
+}
+
+// reached reports whether a value of the metric is good enough.
+func (c EarlyStoppingConfig) reached(value float64) bool {
+	switch {
+	case c.StoppingThreshold == nil:
+		return false
+	case c.Mode == "max":
+		return value >= *c.StoppingThreshold
+	}
+	return value <= *c.StoppingThreshold
 }
 
 // verdict returns why the training should end after the validations so far, or "" if it should
@@ -41,7 +54,11 @@ func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason strin
 func (s *stopping) verdict(c EarlyStoppingConfig) (reason string) {
 	validations := plural.Of(s.Waited, "validation")
 	switch {
-	case s.Of != goal(c.Mode, c.Monitor) || s.Waited < max(c.Patience, 1):
+	case s.Of != goal(c.Mode, c.Monitor):
+		return ""
+	case s.Last != nil && c.reached(float64(*s.Last)):
+		return fmt.Sprintf("%s is %.6g: it has reached the threshold of %.6g", c.Monitor, float64(*s.Last), *c.StoppingThreshold)
+	case s.Waited < max(c.Patience, 1):
 		return ""
 	case s.Best == nil:
 		return fmt.Sprintf("%s was never a number in %s", c.Monitor, validations)

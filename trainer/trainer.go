@@ -156,7 +156,7 @@ func (t *Trainer) open() error {
 	t.stepper = &stepper{
 		division: division, axes: t.axes,
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
-		clipNorm: t.config.GradientClipNorm, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
+		clipNorm: t.config.GradientClipNorm, clipValue: t.config.GradientClipValue, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
 		compression: t.config.GradientCompression, localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, decays: t.decays, changes: t.changes, trainMetrics: t.trainMetrics,
 		parts: newParts(t.world, t.config), lossScale: newLossScale(t.store, precision(t.config.Precision), t.world.Size()), printf: t.printf,
 		afterShare: t.randoms.restore, afterBuild: t.built,

@@ -36,7 +36,7 @@ func (r *run) validate() error {
 		return err
 	}
 	r.at.Validated = r.at.Step
-	if reason := r.at.Stopping.observe(r.config.EarlyStopping, values); reason != "" {
+	if reason := r.at.Stopping.observe(r.config.EarlyStopping, values); reason != "" && r.pastMinimum() {
 		r.finish(endedByEarlyStopping, reason)
 	}
 	if err := r.reduceRates(values); err != nil {

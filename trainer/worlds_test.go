@@ -50,6 +50,7 @@ type outcome struct {
 	Metrics map[string]float64 // Of the evaluation.
 	Weights []float64          // Of rank 0: their averages, if there are any.
 	Logged  map[string]float64 // By rank 0.
+	Batches [][]int            // Of PredictOnMain, on rank 0.
 }
 
 const ordersFolder = "TRAINER_TEST_ORDERS"

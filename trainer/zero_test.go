@@ -44,6 +44,7 @@ func newBy(t *testing.T, source string, c trainer.Config, name, value string) (*
 // TestZeroIsNotTheDefault: an explicit zero is refused, or taken literally, from each source; a
 // missing value means the default.
 func TestZeroIsNotTheDefault(t *testing.T) {
+	accuracy := trainer.Config{EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "val/accuracy"}}
 	oneCycle := trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "one-cycle"}}
 	step := trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "step", StepSize: 5}}
 	tests := []struct {
@@ -61,6 +62,8 @@ func TestZeroIsNotTheDefault(t *testing.T) {
 		{trainer.Config{MaxSteps: 9}, "max_epochs", "", func(c trainer.Config) bool { return c.MaxEpochs == 0 }},
 		{trainer.Config{}, "log_every", "", func(c trainer.Config) bool { return c.LogEvery == 0 }},
 		{trainer.Config{EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "val/loss"}}, "early_stopping.patience", "", func(c trainer.Config) bool { return c.EarlyStopping.Patience == 0 }},
+		{trainer.Config{}, "check_val_every_n_epoch", "it must be at least 1", func(c trainer.Config) bool { return c.CheckValEveryNEpoch == 0 }},
+		{accuracy, "early_stopping.stopping_threshold", "", func(c trainer.Config) bool { return c.EarlyStopping.StoppingThreshold != nil }},
 		{step, "schedule.gamma", "schedule.gamma: 0", func(c trainer.Config) bool { return c.Schedule.Gamma == 0 }},
 		{oneCycle, "schedule.peak_at", "", func(c trainer.Config) bool { return c.Schedule.PeakAt == 0 }},
 		{oneCycle, "schedule.start_factor", "", func(c trainer.Config) bool { return c.Schedule.StartFactor == 0 }},

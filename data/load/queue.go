@@ -90,22 +90,32 @@ func (q *Queue[T]) All() iter.Seq2[T, error] {
 	}
 }
 
-// Range yields what build makes of the numbers from begin to end-1, in lists of at most size.
-func Range[T any](begin, end, size int, o Options[T], build func(indices []int) (T, error)) iter.Seq2[T, error] {
+// Lists yields what build makes of each list of numbers.
+func Lists[T any](lists iter.Seq[[]int], o Options[T], build func(indices []int) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		at := begin
+		next, stop := iter.Pull(lists)
+		defer stop()
 		queue := NewQueue(o, func() (func() (T, error), bool) {
-			if at >= end {
-				return nil, false
-			}
-			indices := make([]int, min(size, end-at))
-			for i := range indices {
-				indices[i] = at + i
-			}
-			at += len(indices)
-			return func() (T, error) { return build(indices) }, true
+			indices, ok := next()
+			return func() (T, error) { return build(indices) }, ok
 		})
 		queue.All()(yield)
+	}
+}
+
+// Cut yields the numbers from begin to end-1, in lists of at most size.
+func Cut(begin, end, size int) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		for begin := begin; begin < end; {
+			indices := make([]int, min(size, end-begin))
+			for i := range indices {
+				indices[i] = begin + i
+			}
+			begin += len(indices)
+			if !yield(indices) {
+				return
+			}
+		}
 	}
 }
 

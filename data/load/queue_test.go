@@ -3,6 +3,7 @@ package load_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -189,16 +190,27 @@ func TestQueueGoroutineEnds(t *testing.T) {
 	}
 }
 
-// TestRange: the lists of numbers cover the range, in order.
-func TestRange(t *testing.T) {
-	var got [][]int
-	for indices, err := range load.Range(3, 10, 3, load.Options[[]int]{Workers: 2, Drop: func([]int) {}}, func(indices []int) ([]int, error) { return indices, nil }) {
-		if err != nil {
-			t.Fatal(err)
+// TestLists: there is a value for each list of numbers, in order. Nothing is left if the user stops
+// early.
+func TestLists(t *testing.T) {
+	for _, test := range []struct {
+		begin, end, size, most int
+		want                   string
+	}{
+		{3, 10, 3, 9, "[[3 4 5] [6 7 8] [9]]"}, {3, 9, 3, 9, "[[3 4 5] [6 7 8]]"}, {0, 2, math.MaxInt, 9, "[[0 1]]"}, {5, 5, 2, 9, "[]"}, {0, 9, 2, 2, "[[0 1] [2 3]]"},
+	} {
+		got, before := [][]int{}, runtime.NumGoroutine()
+		build := func(indices []int) ([]int, error) { return indices, nil }
+		for indices, err := range load.Lists(load.Cut(test.begin, test.end, test.size), load.Options[[]int]{Workers: 2, Drop: func([]int) {}}, build) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got = append(got, indices); len(got) == test.most {
+				break
+			}
 		}
-		got = append(got, indices)
-	}
-	if fmt.Sprint(got) != "[[3 4 5] [6 7 8] [9]]" {
-		t.Errorf("got %v", got)
+		if fmt.Sprint(got) != test.want || runtime.NumGoroutine() > before {
+			t.Errorf("%+v: got %v and %d goroutines, had %d", test, got, runtime.NumGoroutine(), before)
+		}
 	}
 }
