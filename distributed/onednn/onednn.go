@@ -7,7 +7,9 @@
 //
 // It links no library and needs no header: it knows the C interface of version 3, which all
 // libdnnl.so.3 have. The kernels compute one at a time, with as many threads as the calling thread
-// may use CPUs, but no more than LimitThreads allows: a team whose members each compute a part.
+// may use CPUs, but no more than LimitThreads allows: a team whose members each compute a part. The
+// package has two kernels of its own, which run on the same team: the update of Adam, and sums over
+// the rows of a matrix.
 package onednn
 
 /*
