@@ -133,7 +133,7 @@ func scaled(to, from image.Point, channels int) (func(to, from []float32), error
 // cropped crops images.
 func cropped(to, from image.Point, channels int) (func(to, from []float32), error) {
 	if to.X > from.X || to.Y > from.Y {
-		return nil, fmt.Errorf("the images have %dx%d pixels, fewer than the %dx%d of the crop: resize them before", from.Y, from.X, to.Y, to.X)
+		return nil, fmt.Errorf("the images have %dx%d pixels, fewer than the %dx%d of the crop: resize them first", from.Y, from.X, to.Y, to.X)
 	}
 	left, top := scale.Margin(to.X, from.X)*channels, scale.Margin(to.Y, from.Y)
 	return func(crop, whole []float32) {

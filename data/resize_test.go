@@ -121,12 +121,12 @@ func TestResizeRefuses(t *testing.T) {
 	}
 	ds := patterned(t, 2, 4, 5, 3)
 	for want, ds := range map[string]data.Dataset{
-		"data: resize patterns: the size is 0x3: it must have from 1 to":                                      data.Resize(ds, 0, 3),
-		"data: resize patterns: the size is 1000000x1000000: it must":                                         data.Resize(ds, 1_000_000, 1_000_000),
-		"data: crop patterns: the size is 3x-1: it must":                                                      data.CenterCrop(ds, 3, -1),
-		"data: crop patterns: the images have 4x5 pixels, fewer than the 5x5 of the crop: resize them before": data.CenterCrop(ds, 5, 5),
-		"data: resize numbers: its first input must be images, [n, height, width, channels] float32":          data.Resize(numbers, 3, 3),
-		"patterns: no example 7; there are 0 to 1":                                                            data.Resize(ds, 3, 3),
+		"data: resize patterns: the size is 0x3: it must have from 1 to":                                     data.Resize(ds, 0, 3),
+		"data: resize patterns: the size is 1000000x1000000: it must":                                        data.Resize(ds, 1_000_000, 1_000_000),
+		"data: crop patterns: the size is 3x-1: it must":                                                     data.CenterCrop(ds, 3, -1),
+		"data: crop patterns: the images have 4x5 pixels, fewer than the 5x5 of the crop: resize them first": data.CenterCrop(ds, 5, 5),
+		"data: resize numbers: its first input must be images, [n, height, width, channels] float32":         data.Resize(numbers, 3, 3),
+		"patterns: no example 7; there are 0 to 1":                                                           data.Resize(ds, 3, 3),
 	} {
 		indices := []int{1}
 		if strings.Contains(want, "no example") {

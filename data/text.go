@@ -69,7 +69,7 @@ func Text(name, text string, v *Vocabulary, context int) (*Windows, error) {
 
 // Token is an integer type of tokens.
 type Token interface {
-	~int | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
 
 // Tokens returns the windows of a text that another tokenizer has encoded, such as a byte-pair

@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"gonbatch/data/load"
 	"gonbatch/distributed"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/solo"
@@ -45,7 +44,7 @@ func TestAlone(t *testing.T) {
 	if _, moved := solo.Now(); moved.Before(start) {
 		t.Error("compiling isn't work of its own")
 	}
-	for _, err := range w.Batches(ranktest.Blobs(10), load.Cut(0, 10, 3), distributed.EvaluateOptions{}) {
+	for _, err := range w.Batches(ranktest.Blobs(10), 0, 10, distributed.EvaluateOptions{BatchSize: 3}) {
 		if _, moved := solo.Now(); err != nil || moved.Before(start) {
 			t.Errorf("a batch advances nothing; %v", err)
 		}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"gonbatch/data"
-	"gonbatch/data/load"
 	"gonbatch/distributed"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
@@ -61,7 +60,7 @@ func useFolder(t *testing.T, dir string) {
 			}
 		}
 	}
-	for _, err := range w.Batches(data.First(photos, 2), load.Cut(0, 2, 1), distributed.EvaluateOptions{}) {
+	for _, err := range w.Batches(data.First(photos, 2), 0, 2, distributed.EvaluateOptions{BatchSize: 1}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -121,6 +121,9 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 	if err := w.useKernels(ctx, c); err != nil {
 		return err
 	}
+	if err := w.agreeOnUpdates(); err != nil {
+		return err
+	}
 	if w.platform == plugin.CUDA && w.Size() > 1 {
 		return w.joinProcesses(ctx)
 	}

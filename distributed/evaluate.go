@@ -163,7 +163,7 @@ func failing[T any](err error) iter.Seq2[T, error] {
 	}
 }
 
-// SpreadBatches is like Batches, for a program of all devices that divide the weights among them:
+// SpreadBatches is like ListedBatches, for a program of all devices that divide the weights among them:
 // each device has the whole batch.
 func (w *World) SpreadBatches(ds data.Dataset, lists iter.Seq[[]int], o EvaluateOptions) iter.Seq2[train.DistributedBatch, error] {
 	m, err := w.meshFor(o.ModelParallel)
@@ -174,11 +174,21 @@ func (w *World) SpreadBatches(ds data.Dataset, lists iter.Seq[[]int], o Evaluate
 	return batches(w, part{data: ds, lists: lists, loading: o.Loading}, w.replicated(m))
 }
 
-// Batches yields a batch for each list of numbers of examples, and loads the next ones meanwhile;
-// so there is no BatchSize. Their inputs are on the first device. The batches belong to the caller.
-func (w *World) Batches(ds data.Dataset, lists iter.Seq[[]int], o EvaluateOptions) iter.Seq2[train.Batch, error] {
-	w.sayOnce(data.Describe(ds))
-	return batches(w, part{data: ds, lists: lists, loading: o.Loading}, func(b train.Batch) (train.Batch, error) {
+// Batches yields the examples from begin to end-1 of a dataset, in order and in batches, and loads
+// the next ones meanwhile. Their inputs are on the first device. The batches belong to the caller.
+func (w *World) Batches(ds data.Dataset, begin, end int, o EvaluateOptions) iter.Seq2[train.Batch, error] {
+	return w.onFirstDevice(part{data: ds, begin: begin, end: end, batchSize: o.BatchSize, loading: o.Loading})
+}
+
+// ListedBatches is like Batches, with a batch for each list of numbers of examples; so there is no
+// BatchSize.
+func (w *World) ListedBatches(ds data.Dataset, lists iter.Seq[[]int], o EvaluateOptions) iter.Seq2[train.Batch, error] {
+	return w.onFirstDevice(part{data: ds, lists: lists, loading: o.Loading})
+}
+
+func (w *World) onFirstDevice(p part) iter.Seq2[train.Batch, error] {
+	w.sayOnce(data.Describe(p.data))
+	return batches(w, p, func(b train.Batch) (train.Batch, error) {
 		inputs, err := w.onDevice(train.Batch{Inputs: b.Inputs})
 		b.Inputs = inputs.Inputs
 		return b, err

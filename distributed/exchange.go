@@ -60,7 +60,8 @@ func (w *World) lengths(data []byte) ([]int, error) {
 }
 
 // GatherOnMain calls f on rank 0 with the data of every rank, in order of rank. The lengths may
-// differ. It suits large data: a rank has that of one other rank at a time, which f must not keep.
+// differ. It suits large data: a rank holds the data of only one other rank at a time. f must not
+// keep it.
 // After an error of f, all ranks return an error. It is collective, but f must not call anything
 // collective. If f may take minutes, use Alone in it.
 func (w *World) GatherOnMain(data []byte, f func(rank int, data []byte) error) error {

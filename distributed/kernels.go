@@ -51,6 +51,19 @@ func (w *World) useKernels(ctx context.Context, c Config) error {
 	return nil
 }
 
+// agreeOnUpdates leaves the updates of variables to XLA on all ranks if one rank has no kernels: the
+// two round differently, and the weights of all ranks must stay the same. It is collective.
+func (w *World) agreeOnUpdates() error {
+	if w.platform != plugin.CPU || w.Size() == 1 {
+		return nil
+	}
+	all, err := gather(w, w.kernels == "XLA")
+	if err == nil && slices.Contains(all, true) {
+		pjrt.WithoutAdam()
+	}
+	return err
+}
+
 // registerKernels makes the programs of this rank call the library.
 func (w *World) registerKernels(library *onednn.Library) error {
 	library.LimitThreads(len(w.cpus.list))

@@ -8,3 +8,6 @@ import (
 func Rotated(x *graph.Node) *graph.Node {
 	return rotation(x.Graph(), x.DType(), x.Shape().Dimensions[0], x.Shape().Dimensions[1]).encode(x)
 }
+
+// Parts divides x, [batch, n, parts, heads, size].
+var Parts = parts

@@ -1,6 +1,10 @@
 package models
 
-import "github.com/gomlx/gomlx/core/graph"
+import (
+	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
 
 // linear is a linear function of x whose gradient GoMLX would compute slowly: that of a slice, for
 // example, pads it with zeros, and the gradients of several slices are then added up.
@@ -13,10 +17,15 @@ type linear struct {
 // of applies the function. GoMLX has custom gradients only for identities, so one wraps x, and one
 // each result, whose gradient it keeps for the other.
 func (l linear) of(x *graph.Node) []*graph.Node {
-	var v []*graph.Node
-	results := l.forward(graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node { return l.gradient(v) }))
+	var v, zeros []*graph.Node
+	results := l.forward(graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node {
+		arrived := slices.Clone(v)
+		copy(v, zeros) // For another loss.
+		return l.gradient(arrived)
+	}))
 	for i, result := range results {
-		v = append(v, graph.ZerosLike(result)) // In case the loss doesn't depend on it.
+		zeros = append(zeros, graph.ZerosLike(result)) // In case the loss doesn't depend on it.
+		v = append(v, zeros[i])
 		results[i] = graph.IdentityWithCustomGradient(result, func(_, gradient *graph.Node) *graph.Node {
 			v[i] = gradient
 			return gradient

@@ -85,7 +85,7 @@ func (t *Trainer) toMeasure() string {
 	case t.at.Epoch == 0:
 		return "it is measured at the end of an epoch, and the training ended before: train longer"
 	case t.at.Epoch < every:
-		return fmt.Sprintf("it is measured every %s (check_val_every_n_epoch), and the training ended before: train longer", plural.Of(every, "epoch"))
+		return fmt.Sprintf("it is measured every %s (check_val_every_n_epoch), and the training ended before: train longer, or lower check_val_every_n_epoch", plural.Of(every, "epoch"))
 	}
 	return "give Fit a validation set, or set checkpoint.monitor to train/loss"
 }

@@ -15,7 +15,7 @@ import (
 // This is their order. What is in brackets is called only where it is due:
 //
 //	FitStart
-//	[ValidationEnd] of a training that resumes before a validation
+//	[ValidationEnd, CheckpointSaved] of a training that resumes before a validation
 //	for each epoch:
 //		EpochStart, unless the training resumes within the epoch
 //		for each batch:

@@ -28,10 +28,9 @@ type Config struct {
 	// MaxTime ends the training after this much time, restarts included.
 	MaxTime time.Duration `yaml:"max_time" help:"stop after this much time, such as 90m, restarts included (0: no limit)"`
 
-	// MinEpochs and MinSteps are the epochs and the updates before which early stopping doesn't end
-	// the training. Other limits do.
-	MinEpochs int `yaml:"min_epochs" help:"epochs before which early stopping doesn't end the training"`
-	MinSteps  int `yaml:"min_steps" help:"updates before which early stopping doesn't end the training"`
+	// Early stopping waits for at least MinEpochs epochs and MinSteps updates. Other limits don't.
+	MinEpochs int `yaml:"min_epochs" help:"least number of epochs before early stopping may end the training (0: none)"`
+	MinSteps  int `yaml:"min_steps" help:"least number of updates before early stopping may end the training (0: none)"`
 
 	// BatchSize is the number of examples in a training batch, over all ranks and devices. Default:
 	// 64.
@@ -189,7 +188,7 @@ type CheckpointConfig struct {
 	Dir string `yaml:"dir" help:"folder of checkpoints (default: in the run directory)"`
 	// EverySteps is the number of updates between checkpoints. Default: one checkpoint at the end
 	// of each epoch.
-	EverySteps int `yaml:"every_steps" help:"updates between checkpoints (0: by checkpoint.every_epochs)"`
+	EverySteps int `yaml:"every_steps" help:"updates between checkpoints (0: see checkpoint.every_epochs)"`
 	// EveryEpochs is the number of epochs between checkpoints. It may be combined with EverySteps
 	// and Every. A checkpoint that is the best by Monitor is written too. Default: 1, unless one of
 	// these two is set.
@@ -299,9 +298,9 @@ func (c *Config) check() error {
 	case !(c.GradientClipValue >= 0):
 		return fmt.Errorf("gradient_clip_value: %g: it can't be negative", c.GradientClipValue)
 	case c.MaxEpochs > 0 && c.MinEpochs > c.MaxEpochs:
-		return fmt.Errorf("min_epochs: %d, but max_epochs is %d: it can't be larger", c.MinEpochs, c.MaxEpochs)
+		return fmt.Errorf("min_epochs: %d, but max_epochs is %d: raise max_epochs or lower min_epochs", c.MinEpochs, c.MaxEpochs)
 	case c.MaxSteps > 0 && c.MinSteps > c.MaxSteps:
-		return fmt.Errorf("min_steps: %d, but max_steps is %d: it can't be larger", c.MinSteps, c.MaxSteps)
+		return fmt.Errorf("min_steps: %d, but max_steps is %d: raise max_steps or lower min_steps", c.MinSteps, c.MaxSteps)
 	case c.ValCheckInterval > 0 && c.CheckValEveryNEpoch > 1:
 		return fmt.Errorf("check_val_every_n_epoch: %d, and val_check_interval: %d: set only one of them", c.CheckValEveryNEpoch, c.ValCheckInterval)
 	case !(c.EMADecay >= 0 && c.EMADecay < 1):

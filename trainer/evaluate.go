@@ -55,8 +55,7 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 	return t.agree(named(stage, all))
 }
 
-// limited returns the examples of the first batches of a dataset, so many for each rank; all if the
-// limit is 0.
+// limited returns a dataset's first examples: this many batches for each rank, or all if 0.
 func (t *Trainer) limited(ds data.Dataset, batches int) data.Dataset {
 	if batches == 0 || ds.Len() == 0 {
 		return ds

@@ -186,10 +186,7 @@ func (r *run) validateAgain() error {
 	if err := r.validateIfDue(); err != nil || !r.saveDue {
 		return err
 	}
-	if err := r.restoreAll(); err != nil {
-		return err
-	}
-	return r.save()
+	return r.save() // Also what no graph has asked for yet.
 }
 
 // atEpochEnd reports whether all batches of the epoch are done, while the work at its end is still

@@ -60,7 +60,7 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, lists iter.Seq[[
 		return predictEach(ctx, lists, t.world.SpreadBatches(ds, lists, options), run)
 	}
 	run := func(b train.Batch, indices []int) error { return t.predictBatch(b, indices, f) }
-	return predictEach(ctx, lists, t.world.Batches(ds, lists, options), run)
+	return predictEach(ctx, lists, t.world.ListedBatches(ds, lists, options), run)
 }
 
 // predictEach runs the model over batches with these lists of examples.
@@ -69,7 +69,7 @@ func predictEach[B interface{ Finalize() error }](ctx context.Context, lists ite
 	defer stop()
 	for batch, err := range batches {
 		if ctx.Err() != nil {
-			return errors.Join(ctx.Err(), batch.Finalize())
+			return errors.Join(context.Canceled, ctx.Err(), batch.Finalize())
 		}
 		indices, _ := next()
 		if err == nil {

@@ -70,7 +70,7 @@ func (p predicted) encoded() ([]byte, error) {
 		return nil, err
 	}
 	length := binary.LittleEndian.AppendUint64(nil, uint64(len(description)))
-	return slices.Concat(length, description, slices.Concat(p.values...)), nil
+	return slices.Concat(append([][]byte{length, description}, p.values...)...), nil
 }
 
 var errPredicted = errors.New("the predictions of another rank arrived with the wrong size: all ranks must run the same program")
@@ -124,7 +124,7 @@ func (p *predicted) take(n int) (taken predicted) {
 	return taken
 }
 
-// tensors returns the predictions as the model has.
+// tensors returns the predictions as the model returned them.
 func (p predicted) tensors() (all []*tensors.Tensor, err error) {
 	for i, o := range p.Outputs {
 		one := tensors.FromShape(o.of(p.Examples))

@@ -93,7 +93,7 @@ func (q *Queue[T]) All() iter.Seq2[T, error] {
 // Lists yields what build makes of each list of numbers.
 func Lists[T any](lists iter.Seq[[]int], o Options[T], build func(indices []int) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		next, stop := iter.Pull(lists)
+		next, stop := pull(lists)
 		defer stop()
 		queue := NewQueue(o, func() (func() (T, error), bool) {
 			indices, ok := next()
@@ -101,6 +101,27 @@ func Lists[T any](lists iter.Seq[[]int], o Options[T], build func(indices []int)
 		})
 		queue.All()(yield)
 	}
+}
+
+// pull is like iter.Pull, but any goroutine may call next, also if the caller of pull is locked to a
+// thread of the operating system.
+func pull(lists iter.Seq[[]int]) (next func() ([]int, bool), stop func()) {
+	all, done := make(chan []int), make(chan struct{})
+	go func() {
+		defer close(all)
+		for list := range lists {
+			select {
+			case all <- list:
+			case <-done:
+				return
+			}
+		}
+	}()
+	next = func() ([]int, bool) {
+		list, ok := <-all
+		return list, ok
+	}
+	return next, func() { close(done) }
 }
 
 // Cut yields the numbers from begin to end-1, in lists of at most size.

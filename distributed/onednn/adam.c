@@ -24,6 +24,7 @@ GB_INLINE void fetch(const float *weight, const float *moment1, const float *mom
 // between stays in the first cache. The results may be in the memory of the operands.
 GB_INLINE void run_inline(gb_roots roots, const gb_dnn_adam_update *u, int64_t begin, int64_t end) {
   float step[BLOCK], root[BLOCK];
+  const int decays = u->decay != 0;
   for (int64_t at = begin, n; at < end; at += n) {
     n = end - at < BLOCK ? end - at : BLOCK;
     const float *gradient = u->gradient + at, *weight = u->weight + at, *moment1 = u->moment1 + at, *moment2 = u->moment2 + at;
@@ -41,8 +42,8 @@ GB_INLINE void run_inline(gb_roots roots, const gb_dnn_adam_update *u, int64_t b
     roots(root, (n + 15) / 16);
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) {
-      float w = weight[i];
-      new_weight[i] = w - (step[i] / (root[i] + u->epsilon) + u->rate * (w * u->decay));
+      float w = weight[i], decay = decays ? u->rate * (w * u->decay) : 0;  // A weight may be infinite.
+      new_weight[i] = w - (step[i] / (root[i] + u->epsilon) + decay);
     }
   }
 }
@@ -59,7 +60,7 @@ static int compute(const void *of, int part) {
 void gb_dnn_adam(const gb_dnn_adam_update *update) {
   kernel k = {update, 0};
   gb_dnn_lock();
-  k.parts = gb_dnn_parts(update->count);
+  k.parts = gb_dnn_own_parts(update->count);
   gb_dnn_together(compute, &k, k.parts);
   gb_dnn_unlock();
 }

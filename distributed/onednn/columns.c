@@ -61,7 +61,7 @@ int gb_dnn_columns(const int64_t *numbers, int64_t length, const float *x, const
   if (out == NULL) return 0;
   kernel k = {(const form *)numbers, x, out, 0};
   gb_dnn_lock();
-  k.parts = gb_dnn_parts(k.form->columns);
+  k.parts = gb_dnn_own_parts(k.form->columns);
   gb_dnn_together(compute, &k, k.parts);
   gb_dnn_unlock();
   return 0;

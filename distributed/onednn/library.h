@@ -100,6 +100,9 @@ void gb_dnn_alone(void);
 // computes on one thread for the caller, which has the lock.
 int gb_dnn_parts(int64_t rows);
 
+// gb_dnn_own_parts is gb_dnn_parts for a kernel of this package, which nobody else divides.
+int gb_dnn_own_parts(int64_t rows);
+
 // gb_dnn_part returns the row where a part begins. It ends where the next one begins.
 int64_t gb_dnn_part(int64_t rows, int parts, int part);
 

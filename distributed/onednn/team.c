@@ -14,6 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 #include "library.h"
 
 // How long a thread keeps its CPU while it waits, in nanoseconds. XLA's threads need the CPU
@@ -25,6 +29,7 @@ static struct {
   gb_dnn_task task;
   const void *kernel;
   int parts;
+  uint64_t floats;  // The caller's control register.
   int members;
   atomic_uint calls;    // Rises when there is something to compute.
   atomic_uint pending;  // Members that have not answered the last call.
@@ -74,7 +79,30 @@ static void next_call(unsigned last) {
   }
 }
 
+// control and set_control read and write the control register of the thread's floating-point unit.
+// XLA's threads take denormal numbers for 0; all parts must.
+static uint64_t control(void) {
+  uint64_t value = 0;
+#if defined(__x86_64__)
+  value = _mm_getcsr();
+#elif defined(__aarch64__)
+  __asm__ volatile("mrs %0, fpcr" : "=r"(value));
+#endif
+  return value;
+}
+
+static void set_control(uint64_t value) {
+#if defined(__x86_64__)
+  _mm_setcsr((unsigned)value);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" : : "r"(value));
+#else
+  (void)value;
+#endif
+}
+
 static void compute(int part) {
+  if (part < team.parts) set_control(team.floats);
   if (part < team.parts && team.task(team.kernel, part)) atomic_store(&team.failed, 1);
 }
 
@@ -106,15 +134,27 @@ static int hire(void) {
   return 0;
 }
 
-int gb_dnn_parts(int64_t rows) {
-  int threads = gb_dnn.threads;
-  if (threads > GB_DNN_MOST_PARTS) threads = GB_DNN_MOST_PARTS;
-  int even = rows % threads == 0 || rows >= 4 * threads;
-  if (gb_dnn.set_threads == NULL || rows < threads || !even) return 1;
+static int threads_of_team(void) { return gb_dnn.threads < GB_DNN_MOST_PARTS ? gb_dnn.threads : GB_DNN_MOST_PARTS; }
+
+// is_complete hires the missing members, and reports whether there are enough.
+static int is_complete(int threads) {
   while (team.members < threads - 1)
-    if (hire()) return 1;
+    if (hire()) return 0;
+  return 1;
+}
+
+int gb_dnn_parts(int64_t rows) {
+  int threads = threads_of_team();
+  int even = rows % threads == 0 || rows >= 4 * threads;
+  if (gb_dnn.set_threads == NULL || rows < threads || !even || !is_complete(threads)) return 1;
   gb_dnn.set_threads(1);
   return threads;
+}
+
+int gb_dnn_own_parts(int64_t rows) {
+  int threads = threads_of_team();
+  if (!is_complete(threads) || rows < 1) return 1;
+  return rows < threads ? (int)rows : threads;
 }
 
 int64_t gb_dnn_part(int64_t rows, int parts, int part) {
@@ -124,7 +164,7 @@ int64_t gb_dnn_part(int64_t rows, int parts, int part) {
 
 int gb_dnn_together(gb_dnn_task task, const void *kernel, int parts) {
   if (parts == 1) return task(kernel, 0);
-  team.task = task, team.kernel = kernel, team.parts = parts;
+  team.task = task, team.kernel = kernel, team.parts = parts, team.floats = control();
   atomic_store(&team.failed, 0);
   atomic_store(&team.pending, team.members);
   atomic_fetch_add(&team.calls, 1);

@@ -22,7 +22,11 @@ GB_INLINE void gb_roots_plain(float *x, int64_t n) {
 }
 
 #if defined(__x86_64__)
+#if defined(__clang__)  // It chooses the width itself.
+#define GB_AVX512 "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma"
+#else
 #define GB_AVX512 "avx512f,avx512dq,avx512vl,avx512bw,avx2,fma,prefer-vector-width=512"
+#endif
 #define GB_AVX2 "avx2,fma"
 
 __attribute__((target(GB_AVX512))) GB_INLINE void gb_roots_512(float *x, int64_t n) {

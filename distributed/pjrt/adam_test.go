@@ -1,6 +1,7 @@
 package pjrt_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -109,6 +110,23 @@ func TestAdamKernel(t *testing.T) {
 		sameWithKernels(t, backend, other, 1, inputs(dtypes.Float32, 100)...) // Only inside.
 		mixed := scalar(func(inputs []*graph.Node) []*graph.Node { return adamOfTwo(inputs, graph.Sin(inputs[3]), 0, nothing) })
 		sameWithKernels(t, backend, mixed, 0, inputs(dtypes.Float32, 100)...)
+	})
+}
+
+// TestAdamOfInfiniteWeights: without a decay, infinite weights stay infinite.
+func TestAdamOfInfiniteWeights(t *testing.T) {
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
+		backend := openKernels(t)
+		pjrt.SetMinUpdate(1)
+		x := func(value float32) *tensors.Tensor { return tensors.FromScalarAndDimensions(value, 20) }
+		inputs := []*tensors.Tensor{x(float32(math.Inf(-1))), x(1), x(1), x(1), tensors.FromScalarAndDimensions(float32(1), 1)}
+		out, replaced := evaluate(t, backend, true, func(inputs []*graph.Node) []*graph.Node {
+			inputs[4] = graph.Reshape(inputs[4])
+			return adam(inputs, 0, func(_, _, _ *graph.Node) []*graph.Node { return nil })
+		}, inputs)
+		if got := flat(t, out[0]); replaced != 1 || !math.IsInf(got[0], -1) || !math.IsInf(got[19], -1) {
+			t.Errorf("%d kernels: %v", replaced, got)
+		}
 	})
 }
 

@@ -76,6 +76,13 @@ func RegisterKernels(platform string, k Kernels) error {
 	return nil
 }
 
+// WithoutAdam leaves the updates of variables to XLA, in the programs that are compiled from now on.
+func WithoutAdam() {
+	mu.Lock()
+	defer mu.Unlock()
+	optional.adam = false
+}
+
 // kernelCalls counts the operations that were replaced in all programs of this process.
 var kernelCalls atomic.Int64
 

@@ -3,11 +3,12 @@ package pjrt
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // productLine matches a custom call that multiplies matrices, as operation.kernelCall writes it.
-var productLine = regexp.MustCompile(`^ *(%\w+) = stablehlo\.custom_call @` + productTarget + `\((%\w+), (%\w+), (%\w+)\)(.*) : \((tensor<[^<>]*>), (tensor<[^<>]*>), (tensor<[^<>]*>)\) -> (tensor<[^<>]*>)$`)
+var productLine = regexp.MustCompile(`^    (%\w+) = stablehlo\.custom_call @` + productTarget + `\((%\w+), (%\w+), (%\w+)\)(.*) : \((tensor<[^<>]*>), (tensor<[^<>]*>), (tensor<[^<>]*>)\) -> (tensor<[^<>]*>)$`)
 
 // orderProducts is ordered. Tests turn it off.
 var orderProducts = ordered
@@ -56,9 +57,9 @@ func orderedIn(statements string, marked map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// statementStart matches the beginning of a statement of the main function. What follows until the
-// next one is part of it.
-var statementStart = regexp.MustCompile(`(?m)^    (?:(%\w+)(?::\d+)? = |"stablehlo\.return")`)
+// statementStart matches the beginning of a statement of the main function, which may have several
+// results. What follows until the next one is part of it.
+var statementStart = regexp.MustCompile(`(?m)^    (?:(%\w+(?:, %\w+)*)(?::\d+)? = |"stablehlo\.return")`)
 
 var valueName = regexp.MustCompile(`%\w+`)
 
@@ -71,7 +72,8 @@ func usedIn(statements string) map[string]bool {
 		at := starts[i]
 		text := statements[at[1]:end]
 		end = at[0]
-		if at[2] >= 0 && !used[statements[at[2]:at[3]]] {
+		isUsed := func(result string) bool { return used[result] }
+		if at[2] >= 0 && !slices.ContainsFunc(list(statements[at[2]:at[3]]), isUsed) {
 			continue
 		}
 		for _, name := range valueName.FindAllString(text, -1) {

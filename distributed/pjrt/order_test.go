@@ -159,6 +159,21 @@ func checkReaders(t *testing.T, program string) {
 	}
 }
 
+// TestUsedIn: what a statement of several results needs is used if one of them is.
+func TestUsedIn(t *testing.T) {
+	used := pjrt.UsedIn(`
+    %1 = "stablehlo.negate"(%0) : (tensor<2xf32>) -> tensor<2xf32>
+    %2 = "stablehlo.abs"(%0) : (tensor<2xf32>) -> tensor<2xf32>
+    %4, %5 = "func.call"(%1, %3) { callee = @start } : (tensor<2xf32>, tensor<f32>) -> (tensor<2xf32>, tensor<f32>)
+    %6, %7 = "func.call"(%4, %5) { callee = @finish } : (tensor<2xf32>, tensor<f32>) -> (tensor<2xf32>, tensor<f32>)
+    "stablehlo.return"(%6) : (tensor<2xf32>) -> ()`)
+	for name, want := range map[string]bool{"%0": true, "%1": true, "%2": false, "%4": true, "%6": true, "%8": false} {
+		if used[name] != want {
+			t.Errorf("%s is used: %v, want %v", name, used[name], want)
+		}
+	}
+}
+
 // lastOrdered returns the largest program with its kernels.
 func lastOrdered(programs []string) string {
 	largest := slices.MaxFunc(programs, func(a, b string) int { return len(a) - len(b) })
