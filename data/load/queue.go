@@ -121,7 +121,11 @@ func pull(lists iter.Seq[[]int]) (next func() ([]int, bool), stop func()) {
 		list, ok := <-all
 		return list, ok
 	}
-	return next, func() { close(done) }
+	return next, func() {
+		close(done)
+		for range all { // Until the goroutine has ended.
+		}
+	}
 }
 
 // Cut yields the numbers from begin to end-1, in lists of at most size.
