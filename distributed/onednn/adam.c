@@ -1,7 +1,10 @@
 // The update of Adam and AdamW (Kingma and Ba, https://arxiv.org/abs/1412.6980; Loshchilov and
 // Hutter, https://arxiv.org/abs/1711.05101) in one pass over memory. XLA takes three: one for each
 // result.
+#if !defined(__clang__)
 #pragma GCC optimize("O3")
+#endif
+
 #include "library.h"
 #include "wide.h"
 
@@ -29,7 +32,7 @@ GB_INLINE void run_inline(gb_roots roots, const gb_dnn_adam_update *u, int64_t b
     n = end - at < BLOCK ? end - at : BLOCK;
     const float *gradient = u->gradient + at, *weight = u->weight + at, *moment1 = u->moment1 + at, *moment2 = u->moment2 + at;
     float *new_weight = u->new_weight + at, *new_moment1 = u->new_moment1 + at, *new_moment2 = u->new_moment2 + at;
-#pragma GCC ivdep
+    GB_INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
       float g = u->scale * gradient[i], m = u->keep1 * moment1[i] + u->add1 * g, v = u->keep2 * moment2[i] + u->add2 * (g * g);
       new_moment1[i] = m;
@@ -40,7 +43,7 @@ GB_INLINE void run_inline(gb_roots roots, const gb_dnn_adam_update *u, int64_t b
     for (int64_t i = 0; i < n; i += LINE) fetch(weight + i, moment1 + i, moment2 + i, gradient + i);
     for (int64_t i = n; i % 16 != 0; i++) root[i] = 0;
     roots(root, (n + 15) / 16);
-#pragma GCC ivdep
+    GB_INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
       float w = weight[i], decay = decays ? u->rate * (w * u->decay) : 0;  // A weight may be infinite.
       new_weight[i] = w - (step[i] / (root[i] + u->epsilon) + decay);

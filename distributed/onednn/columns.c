@@ -1,5 +1,8 @@
 // Sums over the rows of a matrix, such as the gradient of a layer's biases.
+#if !defined(__clang__)
 #pragma GCC optimize("O3")
+#endif
+
 #include <stdio.h>
 
 #include "library.h"

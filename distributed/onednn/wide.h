@@ -7,6 +7,13 @@
 #include <immintrin.h>
 #endif
 
+// GB_INDEPENDENT says of a loop that no element depends on another one's result.
+#if defined(__clang__)
+#define GB_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define GB_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 // GB_INLINE marks the function that GB_WIDE compiles.
 #define GB_INLINE static inline __attribute__((always_inline))
 
