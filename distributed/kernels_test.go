@@ -1,17 +1,66 @@
 package distributed_test
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed/affinity"
 	"gonbatch/distributed/onednn"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
 )
+
+// TestRankWithoutKernels: if one rank has no oneDNN, all ranks have the same weights nevertheless,
+// though kernels round differently from XLA.
+func TestRankWithoutKernels(t *testing.T) {
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun}, 3, func(t *testing.T) {
+		library := ranktest.OneDNN(t)
+		if os.Getenv("RANK") == "1" {
+			library = onednn.Off
+		}
+		t.Setenv(rundir.EnvOneDNN, library)
+		w := initWorld(t)
+		network := func(scope *model.Scope, x *graph.Node) *graph.Node {
+			return layers.Dense(scope.In("layer"), x, true, 256)
+		}
+		trainer := train.NewTrainer(w.Backend(), model.NewStore(), network, loss.MeanSquaredError, w.Optimizer(optimizer.Adam().Done()), nil, nil)
+		random := rand.New(rand.NewPCG(1, uint64(w.Rank())))
+		noise := func(columns int) []*tensors.Tensor {
+			values := make([]float32, 16*columns)
+			for i := range values {
+				values[i] = random.Float32() - 0.5
+			}
+			return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(values, 16, columns)}
+		}
+		for range 4 {
+			if _, err := trainer.TrainStep(train.Batch{Inputs: noise(128), Labels: noise(256)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all, err := w.AllGather(fmt.Append(nil, weights(t, trainer.Store())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rank, theirs := range all {
+			if !bytes.Equal(theirs, all[0]) {
+				t.Errorf("rank %d has other weights than rank 0", rank)
+			}
+		}
+	})
+}
 
 // TestRunOneDNN: in a run, rank 0 says once what computes. The run's own library is opened, even by
 // a link. If that can't be opened here, each rank says so in a line, and XLA computes the same.
