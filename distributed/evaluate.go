@@ -163,8 +163,8 @@ func failing[T any](err error) iter.Seq2[T, error] {
 	}
 }
 
-// SpreadBatches is like ListedBatches, for a program of all devices that divide the weights among them:
-// each device has the whole batch.
+// SpreadBatches is like ListedBatches, for a program of all devices that divide the weights among
+// them: each device has the whole batch.
 func (w *World) SpreadBatches(ds data.Dataset, lists iter.Seq[[]int], o EvaluateOptions) iter.Seq2[train.DistributedBatch, error] {
 	m, err := w.meshFor(o.ModelParallel)
 	if err != nil {

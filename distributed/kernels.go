@@ -51,8 +51,8 @@ func (w *World) useKernels(ctx context.Context, c Config) error {
 	return nil
 }
 
-// agreeOnUpdates leaves the updates of variables to XLA on all ranks if one rank has no kernels: the
-// two round differently, and the weights of all ranks must stay the same. It is collective.
+// agreeOnUpdates leaves the updates of variables to XLA on all ranks if one rank has no kernels:
+// the two round differently, and the weights of all ranks must stay the same. It is collective.
 func (w *World) agreeOnUpdates() error {
 	if w.platform != plugin.CPU || w.Size() == 1 {
 		return nil

@@ -103,8 +103,8 @@ func Lists[T any](lists iter.Seq[[]int], o Options[T], build func(indices []int)
 	}
 }
 
-// pull is like iter.Pull, but any goroutine may call next, also if the caller of pull is locked to a
-// thread of the operating system.
+// pull is like iter.Pull, but any goroutine may call next, also if the caller of pull is locked to
+// a thread of the operating system.
 func pull(lists iter.Seq[[]int]) (next func() ([]int, bool), stop func()) {
 	all, done := make(chan []int), make(chan struct{})
 	go func() {

@@ -76,7 +76,8 @@ func RegisterKernels(platform string, k Kernels) error {
 	return nil
 }
 
-// WithoutAdam leaves the updates of variables to XLA, in the programs that are compiled from now on.
+// WithoutAdam leaves the updates of variables to XLA, in the programs that are compiled from now
+// on.
 func WithoutAdam() {
 	mu.Lock()
 	defer mu.Unlock()
