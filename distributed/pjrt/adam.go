@@ -145,12 +145,11 @@ func (a arrays) adamOf(value string) (names map[string]string, ok bool) {
 
 // unscaled replaces the gradient of an update by what it is a multiple of, such as a sum over the
 // ranks, and names the factor, so that no loop multiplies the whole gradient. It returns the
-// statements that this needs.
+// statements that this needs. They follow adamConstants.
 func (a arrays) unscaled(call string, names map[string]string) string {
 	var written strings.Builder
-	unit := call + "_unit"
 	var moves []arrayOf // Reshapes and slices after a multiplication, the last first.
-	value, scale := names["g"], ""
+	value, scale := names["g"], call+"_one"
 	for n := 0; ; n++ {
 		v := a[value]
 		if v.operation == "reshape" || v.operation == "slice" {
@@ -161,11 +160,12 @@ func (a arrays) unscaled(call string, names map[string]string) string {
 		if factor < 0 {
 			break
 		}
-		product, number := cmp.Or(scale, unit), a[v.operands[factor]].operands[0]
+		product, number := scale, a[v.operands[factor]].operands[0]
 		scale, value = fmt.Sprintf("%s_scale_%d", call, n), v.operands[1-factor]
 		fmt.Fprintf(&written, "    %s = \"stablehlo.%s\"(%s, %s) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n", scale, v.operation, product, number)
 	}
-	if scale == "" {
+	names["SCALE"] = scale
+	if written.Len() == 0 {
 		return ""
 	}
 	for i, v := range slices.Backward(moves) {
@@ -173,8 +173,8 @@ func (a arrays) unscaled(call string, names map[string]string) string {
 		fmt.Fprintf(&written, "    %s = \"stablehlo.%s\"(%s)%s : (%s) -> %s\n", moved, v.operation, value, v.attributes, v.types[0], v.shape)
 		value = moved
 	}
-	names["g"], names["SCALE"] = value, scale
-	return fmt.Sprintf("    %s = stablehlo.constant dense<1.0> : tensor<f32>\n", unit) + written.String()
+	names["g"] = value
+	return written.String()
 }
 
 // factor returns which operand of a multiplication or division is a number for all elements, or -1.
@@ -217,7 +217,7 @@ func updatesByAdam(statements string) (string, int) {
 		call := "%gonbatch_adam_" + strings.TrimPrefix(m[1], "%")
 		before := a.unscaled(call, names)
 		moments[names["new_m"]], moments[names["new_v"]] = call+"#1", call+"#2"
-		return before + adamCall(call, m[1], m[6], names)
+		return adamConstants(call) + before + adamCall(call, m[1], m[6], names)
 	})
 	out = mainReturn.ReplaceAllStringFunc(out, func(statement string) string {
 		values := list(mainReturn.FindStringSubmatch(statement)[1])
@@ -229,24 +229,25 @@ func updatesByAdam(statements string) (string, int) {
 	return out, len(moments) / 2
 }
 
-// adamCall writes the custom call. Without a decay of the weights, it is 0; without a scale of the
-// gradient, that is 1.
+// adamConstants writes the numbers that an update may lack.
+func adamConstants(call string) string {
+	return fmt.Sprintf("    %[1]s_zero = stablehlo.constant dense<0.0> : tensor<f32>\n    %[1]s_one = stablehlo.constant dense<1.0> : tensor<f32>\n", call)
+}
+
+// adamCall writes the custom call. Without a decay of the weights, it is 0.
 func adamCall(call, result, shape string, names map[string]string) string {
-	zero := call + "_zero"
-	one := call + "_one"
 	operands, types := []string{names["w"], names["m"], names["v"], names["g"]}, strings.Repeat(shape+", ", 4)
 	for _, name := range adamScalars {
-		operands = append(operands, cmp.Or(names[name], map[string]string{"DECAY": zero, "SCALE": one}[name]))
+		operands = append(operands, cmp.Or(names[name], call+"_zero"))
 	}
 	types += strings.TrimSuffix(strings.Repeat("tensor<f32>, ", len(adamScalars)), ", ")
 	var aliases []string
 	for i := range 3 {
 		aliases = append(aliases, fmt.Sprintf("#stablehlo.output_operand_alias<output_tuple_indices = [%d], operand_index = %d, operand_tuple_indices = []>", i, i))
 	}
-	return fmt.Sprintf("    %[1]s = stablehlo.constant dense<0.0> : tensor<f32>\n    %[9]s = stablehlo.constant dense<1.0> : tensor<f32>\n"+
-		"    %[2]s:3 = stablehlo.custom_call @%[3]s(%[4]s) {api_version = 4 : i32, has_side_effect = false, backend_config = {}, output_operand_aliases = [%[5]s]} : (%[6]s) -> (%[7]s, %[7]s, %[7]s)\n"+
-		"    %[8]s = \"stablehlo.reshape\"(%[2]s#0) : (%[7]s) -> %[7]s",
-		zero, call, adamTarget, strings.Join(operands, ", "), strings.Join(aliases, ", "), types, shape, result, one)
+	return fmt.Sprintf("    %[1]s:3 = stablehlo.custom_call @%[2]s(%[3]s) {api_version = 4 : i32, has_side_effect = false, backend_config = {}, output_operand_aliases = [%[4]s]} : (%[5]s) -> (%[6]s, %[6]s, %[6]s)\n"+
+		"    %[7]s = \"stablehlo.reshape\"(%[1]s#0) : (%[6]s) -> %[6]s",
+		call, adamTarget, strings.Join(operands, ", "), strings.Join(aliases, ", "), types, shape, result)
 }
 
 // sizeOf returns the number of elements of a float32 tensor, or 0 of another one.
