@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"gonbatch/data"
 	"gonbatch/internal/plural"
@@ -50,7 +51,11 @@ func measureLoaders(ctx context.Context, opts options, out io.Writer) (_ loaderR
 	}
 	ours := contender{name: "gonbatch", start: onCores(program)}.with("--folder=" + folder)
 	torch := contender{name: "PyTorch", start: onCores(filepath.Join(".cache", "bench-venv", "bin", "python"), "bench/peers/dataloader.py")}.with("--folder=" + folder)
-	report.Tables = loaderTables(ours, torch)
+	alone, err := ours.with(stepAlone...).measure(ctx, available[:1], opts)
+	if err != nil {
+		return report, err
+	}
+	report.Tables = loaderTables(ours, torch, time.Duration(float64(opts.batch)/alone.ImagesPerSecond*float64(time.Second)))
 	for range opts.rounds {
 		for i := range report.Tables {
 			if err := report.Tables[i].round(ctx, available, opts, out); err != nil {

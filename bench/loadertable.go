@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // loaderTable compares loaders at one task. The first contender is gonbatch.
@@ -40,8 +41,16 @@ var (
 	peakMemory      = loaderColumn{"peak memory", "%.0f MB", func(m measurement) float64 { return m.PeakMB }, false}
 )
 
-// loaderTables returns what is measured.
-func loaderTables(ours, torch contender) []loaderTable {
+// stepAlone are the arguments of a training step whose dataset doesn't wait.
+var stepAlone = []string{"--what=step", "--wait=0ms", "--workers=0"}
+
+// waitShare is how long a dataset waits for which loading is cheaper than a step, as a share of
+// gonbatch's step.
+const waitShare = 0.6
+
+// loaderTables returns what is measured, if gonbatch's step takes so long.
+func loaderTables(ours, torch contender, step time.Duration) []loaderTable {
+	wait := fmt.Sprintf("%.1f", waitShare*1000*step.Seconds())
 	named := func(name string, args ...string) contender {
 		c := torch.with(args...)
 		c.name = name
@@ -51,7 +60,7 @@ func loaderTables(ours, torch contender) []loaderTable {
 	return []loaderTable{
 		{
 			Title: "A training step of the MNIST network on one core, with a dataset that only waits for 50 ms in each\nbatch. The first row is the step alone, with a dataset that doesn't wait.",
-			Rows:  append([]loaderRow{{Name: "the step alone", args: []string{"--what=step", "--wait=0ms", "--workers=0"}}}, byWorkers(2, "--what=step", "--wait=50ms")...),
+			Rows:  append([]loaderRow{{Name: "the step alone", args: stepAlone}}, byWorkers(2, "--what=step", "--wait=50ms")...),
 			cores: 1, times: 1, shows: imagesPerSecond, contenders: []contender{ours, loader},
 		},
 		{
@@ -60,8 +69,8 @@ func loaderTables(ours, torch contender) []loaderTable {
 			contenders: []contender{ours, named("Pillow", "--decoder=pillow"), named("simplejpeg", "--decoder=simplejpeg"), named("torchvision", "--decoder=torchvision")},
 		},
 		{
-			Title: "The share of the time in which the device waits for batches: training steps of the MNIST network on\none core, and a dataset that waits for 15 ms in each batch, which is less than a step takes. For\ngonbatch, it is the trainer's metric train/data_wait.",
-			Rows:  byWorkers(2, "--what=fit", "--wait=15ms"), cores: 1, times: 1, shows: deviceIdle, contenders: []contender{ours, loader},
+			Title: fmt.Sprintf("The share of the time in which the device waits for batches: training steps of the MNIST network on\none core, and a dataset that waits for %s ms in each batch, %.0f %% of gonbatch's step. For gonbatch,\nit is the trainer's metric train/data_wait.", wait, 100*waitShare),
+			Rows:  byWorkers(2, "--what=fit", "--wait="+wait+"ms"), cores: 1, times: 1, shows: deviceIdle, contenders: []contender{ours, loader},
 		},
 		{
 			Title: "The memory of a process that loads 1,000,000,000 shuffled examples, of which it reads the first\nbatches. It includes XLA. (PyTorch's RandomSampler would need more than 8 GB: it lists all numbers.)",

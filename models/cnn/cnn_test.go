@@ -213,6 +213,10 @@ func TestConvolutionEqualsGoMLX(t *testing.T) {
 		{batch: 2, height: 7, width: 8, in: 3, out: 5, kernel: [2]int{4, 4}, stride: [2]int{2, 2}, same: true, bias: true},
 		{batch: 2, height: 7, width: 9, in: 1, out: 2, kernel: [2]int{2, 3}, stride: [2]int{3, 1}},
 		{batch: 2, height: 8, width: 6, in: 3, out: 5, kernel: [2]int{4, 3}, stride: [2]int{4, 3}, bias: true},
+		{batch: 2, height: 8, width: 9, in: 256, out: 257, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, same: true, bias: true},
+		{batch: 3, height: 8, width: 9, in: 256, out: 257, kernel: [2]int{3, 3}, stride: [2]int{2, 3}, same: true},
+		{batch: 1, height: 8, width: 7, in: 200, out: 220, kernel: [2]int{4, 3}, stride: [2]int{2, 1}, same: true, relu: true},
+		{batch: 1, height: 9, width: 8, in: 300, out: 310, kernel: [2]int{2, 3}, stride: [2]int{3, 2}, bias: true},
 	}
 	for range 8 {
 		cases = append(cases, randomConvolution(r))

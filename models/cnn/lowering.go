@@ -18,6 +18,8 @@ func (c convolution) node() *graph.Node {
 		return c.asDot()
 	case fast(c.x) && c.tiled():
 		return c.byTiles()
+	case fast(c.x) && patchesOf(c).pay():
+		return patchesOf(c).node()
 	case c.rows()%2 == 0 || c.columns()%2 == 0:
 		return c.even()
 	case !fast(c.x):
