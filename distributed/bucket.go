@@ -25,6 +25,14 @@ const stoppedBytes = 32 << 20
 // docs/adr/0026. `go run ./bench -only nodes` measures other sizes.
 const travellingBytes = 1 << 20
 
+// A node of so many bytes has a bucket of its own: to copy it into a bucket of several, and out of
+// it, would take longer than the latency of another all-reduce. MPI within a machine takes a few
+// microseconds, and a network at least ten times as long. See docs/adr/0015.
+const (
+	aloneInMemory  = 64 << 10
+	aloneOnNetwork = 1 << 20
+)
+
 // averageBytes returns how large a bucket of a type may be for an average. Half precision doesn't
 // travel.
 func averageBytes(dtype dtypes.DType) int {
@@ -53,12 +61,13 @@ type bucket struct {
 	bytes   int
 }
 
-// buckets divides nodes into buckets of at most as many bytes as the limit for their type; a larger
-// node has its own. Each bucket has nodes that the program computes one after another, and the
-// buckets are in the order in which they become complete: the gradients of the last layers are
-// reduced while those of the first are computed. All ranks build the same graph, so they have the
-// same buckets. Nodes without elements are in none.
-func buckets(nodes []*graph.Node, limit func(dtypes.DType) int) [][]int {
+// buckets divides nodes into buckets of at most as many bytes as the limit for their type. A larger
+// node has its own, and so has one of at least the bytes of alone, unless that is 0. Each bucket
+// has nodes that the program computes one after another, and the buckets are in the order in which
+// they become complete: the gradients of the last layers are reduced while those of the first are
+// computed. All ranks build the same graph, so they have the same buckets. Nodes without elements
+// are in none.
+func buckets(nodes []*graph.Node, limit func(dtypes.DType) int, alone int) [][]int {
 	var all []*bucket
 	open := map[dtypes.DType]*bucket{}
 	for _, i := range inOrder(nodes) {
@@ -66,6 +75,10 @@ func buckets(nodes []*graph.Node, limit func(dtypes.DType) int) [][]int {
 			continue
 		}
 		size, dtype := int(nodes[i].Shape().ByteSize()), nodes[i].DType()
+		if alone > 0 && size >= alone {
+			all = append(all, &bucket{indices: []int{i}, bytes: size})
+			continue
+		}
 		b := open[dtype]
 		if b == nil || size > limit(dtype)-b.bytes {
 			b = &bucket{}

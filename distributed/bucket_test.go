@@ -15,8 +15,8 @@ import (
 )
 
 // TestBuckets: random nodes in random order are each in one bucket, unless they are empty, of one
-// element type and within its limit; what the graph computes first is reduced first; and no bucket
-// could take the next one's first node.
+// element type and within its limit; those that are large enough have their own; what the graph
+// computes first is reduced first; and no bucket could take the next one's first node.
 func TestBuckets(t *testing.T) {
 	backend := initWorld(t).Backend()
 	for seed := range uint64(50) {
@@ -30,12 +30,13 @@ func TestBuckets(t *testing.T) {
 		random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 		limits := map[dtypes.DType]int{dtypes.Float32: random.IntN(1000), dtypes.Float64: random.IntN(1000), dtypes.BFloat16: random.IntN(1000)}
 		limit := func(dtype dtypes.DType) int { return limits[dtype] }
-		checkBuckets(t, seed, nodes, limit, distributed.Buckets(nodes, limit))
+		alone := random.IntN(2) * (1 + random.IntN(500))
+		checkBuckets(t, seed, nodes, limit, alone, distributed.Buckets(nodes, limit, alone))
 		g.Finalize()
 	}
 }
 
-func checkBuckets(t *testing.T, seed uint64, nodes []*graph.Node, limit func(dtypes.DType) int, got [][]int) {
+func checkBuckets(t *testing.T, seed uint64, nodes []*graph.Node, limit func(dtypes.DType) int, alone int, got [][]int) {
 	t.Helper()
 	var all []int
 	before := map[dtypes.DType]int{} // The size of the last bucket of the type.
@@ -51,10 +52,16 @@ func checkBuckets(t *testing.T, seed uint64, nodes []*graph.Node, limit func(dty
 		if size > limit(dtype) && len(b) > 1 {
 			t.Errorf("seed %d: a bucket of %d nodes has %d bytes, more than %d", seed, len(b), size, limit(dtype))
 		}
-		if full, ok := before[dtype]; ok && full+int(nodes[b[0]].Shape().ByteSize()) <= limit(dtype) {
+		own := alone > 0 && int(nodes[b[0]].Shape().ByteSize()) >= alone
+		if own && len(b) > 1 {
+			t.Errorf("seed %d: a node of %d bytes is in a bucket with %d others, want its own from %d bytes", seed, nodes[b[0]].Shape().ByteSize(), len(b)-1, alone)
+		}
+		if full, ok := before[dtype]; ok && !own && full+int(nodes[b[0]].Shape().ByteSize()) <= limit(dtype) {
 			t.Errorf("seed %d: a bucket of %d bytes has room for the next node", seed, full)
 		}
-		before[dtype] = size
+		if !own {
+			before[dtype] = size
+		}
 		if !slices.IsSortedFunc(b, func(i, j int) int { return int(nodes[i].Id()) - int(nodes[j].Id()) }) {
 			t.Errorf("seed %d: the bucket %v is not in the order of the graph", seed, b)
 		}
@@ -97,7 +104,7 @@ func TestBucketsOfMixedTypes(t *testing.T) {
 			nodes = append(nodes, graph.Zeros(g, shapes.Make(dtypes.BFloat16, 1<<18)), graph.Zeros(g, shapes.Make(dtypes.Float32, 1<<17)))
 		}
 		got := map[dtypes.DType]int{}
-		for _, b := range distributed.Buckets(nodes, distributed.AverageBytes) {
+		for _, b := range distributed.Buckets(nodes, distributed.AverageBytes, 0) {
 			got[nodes[b[0]].DType()]++
 		}
 		if !maps.Equal(got, test.want) {

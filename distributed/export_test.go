@@ -17,7 +17,7 @@ var RandomState = randomState
 func OverlapOf(choices, machines []string, busy bool) (bool, error) {
 	all := make([]overlapWish, len(choices))
 	for i := range all {
-		all[i] = overlapWish{choices[i], []byte(machines[i]), busy && i == 0}
+		all[i] = overlapWish{Choice: choices[i], Machine: []byte(machines[i]), Busy: busy && i == 0}
 	}
 	return overlaps(all)
 }

@@ -48,12 +48,12 @@ func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradie
 }
 
 // AverageGradients is a graph-building function for your own optimizer or training step. It returns
-// the means of the gradients over the ranks, computed inside the program. It uses one
-// all-reduce for each bucket of gradients of one element type: of up to 32 MiB on CPUs, and of up
-// to 12 MiB on GPUs, where it runs while the program computes the gradients of the next bucket. On
-// CPUs of several machines it may do so too, with buckets of up to 1 MiB: see docs/adr/0026.
-// Gradients of half precision travel as they are, and are averaged in float32. Call it once in a
-// step, with all gradients.
+// the means of the gradients over the ranks, computed inside the program. It uses one all-reduce
+// for each bucket of gradients of one element type: of up to 32 MiB on CPUs, where large gradients
+// have their own, and of up to 12 MiB on GPUs, where it runs while the program computes the
+// gradients of the next bucket. On CPUs of several machines it may do so too, with buckets of up to
+// 1 MiB: see docs/adr/0026. Gradients of half precision travel as they are, and are averaged in
+// float32. Call it once in a step, with all gradients.
 //
 // It also averages the model's buffers that the graph changes without training them, such as the
 // moving averages of batch normalization, and sets new variables to rank 0's values on every rank.

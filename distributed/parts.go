@@ -60,7 +60,7 @@ func (w *World) scatter(nodes []*graph.Node) []*graph.Node {
 			parts[i] = graph.Reshape(x, 0)
 		}
 	}
-	for _, group := range buckets(nodes, sameBytes(partBytes())) {
+	for _, group := range buckets(nodes, sameBytes(partBytes()), w.alone) {
 		rows := make([]*graph.Node, len(group)) // A row is a rank's.
 		for i, index := range group {
 			rows[i] = graph.Reshape(w.padded(nodes[index]), w.Size(), -1)
@@ -194,7 +194,7 @@ func mustDo(err error) {
 // gatherParts returns the whole values of which the ranks have the parts, in the shapes of like.
 func (w *World) gatherParts(parts, like []*graph.Node) []*graph.Node {
 	whole := slices.Clone(like) // Those without elements stay.
-	for _, group := range buckets(parts, sameBytes(partBytes()/w.Size())) {
+	for _, group := range buckets(parts, sameBytes(partBytes()/w.Size()), w.alone/w.Size()) {
 		row := make([]*graph.Node, len(group))
 		for i, index := range group {
 			row[i] = parts[index]

@@ -42,6 +42,7 @@ type World struct {
 	progress    *rundir.ProgressFile // Only on rank 0 in a run; else nil.
 	out, log    io.Writer
 	shared      variables       // Those that have got rank 0's value.
+	alone       int             // The bytes from which a gradient has a bucket of its own: see buckets.
 	kernels     string          // See Kernels.
 	forecaster  *forecaster     // Nil unless a forecast was requested.
 	said        map[string]bool // Lines of the log that are written once.
