@@ -69,7 +69,7 @@ func (w *World) registerKernels(library *onednn.Library) error {
 	library.LimitThreads(len(w.cpus.list))
 	w.kernels = "oneDNN " + library.Version()
 	w.sayOnce(fmt.Sprintf("%s computes convolutions and large products of float32 (%s)", w.kernels, library.Path()))
-	return pjrt.RegisterKernels(w.platform, pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product(), Columns: library.Columns(), Adam: library.Adam()})
+	return pjrt.RegisterKernels(w.platform, pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product(), Columns: library.Columns(), Adam: library.Adam(), TrainedProduct: library.TrainedProduct()})
 }
 
 // openOneDNN opens one of the libraries. If none can be opened and this process is on its own, as

@@ -53,6 +53,14 @@ GB_INLINE void run_inline(gb_roots roots, const gb_dnn_adam_update *u, int64_t b
 
 GB_WIDE(run, (const gb_dnn_adam_update *u, int64_t begin, int64_t end), u, begin, end)
 
+void gb_dnn_adam_row(const gb_dnn_adam_update *update, int64_t begin, const float *gradient, int64_t count) {
+  gb_dnn_adam_update row = *update;
+  row.weight += begin, row.moment1 += begin, row.moment2 += begin;
+  row.new_weight += begin, row.new_moment1 += begin, row.new_moment2 += begin;
+  row.gradient = gradient;
+  run(&row, 0, count);
+}
+
 static int compute(const void *of, int part) {
   const kernel *k = of;
   int64_t count = k->update->count;

@@ -29,3 +29,12 @@ func (l *Library) Columns() unsafe.Pointer { return C.gb_dnn_columns }
 //
 // with the struct of pjrt/kernels.h.
 func (l *Library) Adam() unsafe.Pointer { return C.gb_dnn_adam }
+
+// TrainedProduct returns the C function that computes an update by Adam or AdamW whose gradient is
+// a product. Its C type is
+//
+//	int (*)(const int64_t *form, int64_t length, const float *a, const float *b,
+//	        const struct gb_adam_update *, char *error, size_t error_size)
+//
+// with a form of Product, and a gradient that is not used.
+func (l *Library) TrainedProduct() unsafe.Pointer { return C.gb_dnn_trained_product }

@@ -134,4 +134,13 @@ typedef struct {
 
 void gb_dnn_adam(const gb_dnn_adam_update *update);
 
+// gb_dnn_adam_row updates `count` elements from `begin` on, by their gradient. It runs on the
+// calling thread.
+void gb_dnn_adam_row(const gb_dnn_adam_update *update, int64_t begin, const float *gradient, int64_t count);
+
+// gb_dnn_trained_product is an update by a gradient that is a product, of the same form. The
+// update's gradient isn't used.
+int gb_dnn_trained_product(const int64_t *form, int64_t length, const float *a, const float *b,
+                           const gb_dnn_adam_update *update, char *error, size_t error_size);
+
 #endif

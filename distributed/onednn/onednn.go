@@ -3,7 +3,7 @@
 //
 //	library, err := onednn.Open(onednn.Candidates(os.Getenv))
 //	if err != nil { ... } // not installed: XLA computes everything
-//	err = pjrt.RegisterKernels("cpu", pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product(), Columns: library.Columns(), Adam: library.Adam()})
+//	err = pjrt.RegisterKernels("cpu", pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product(), Columns: library.Columns(), Adam: library.Adam(), TrainedProduct: library.TrainedProduct()})
 //
 // It links no library and needs no header: it knows the C interface of version 3, which all
 // libdnnl.so.3 have. The kernels compute one at a time, with as many threads as the calling thread

@@ -5,14 +5,9 @@
 #include <string.h>
 
 #include "library.h"
+#include "product.h"
 
-// form describes the product of an m x k and a k x n matrix, or of several pairs of them. It must
-// agree with pjrt/product.go.
-typedef struct {
-  int64_t pairs, m, n, k;
-  int64_t transposed_a, transposed_b;  // In memory: k x m, n x k.
-  int64_t alone;                       // As in a convolution.
-} form;
+typedef gb_dnn_product_form form;
 
 // kernel is a product that is to be computed in parts: of the longer side of the result, or of the
 // pairs.

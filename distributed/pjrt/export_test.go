@@ -130,8 +130,11 @@ func WithoutOrder(f func()) {
 	f()
 }
 
-// UsedIn returns the values on which a program's results depend.
-var UsedIn = usedIn
+// SetMinTrained replaces the size from which a gradient stays in the cache until its update.
+func SetMinTrained(n int) { minTrained = n }
+
+// ReadersIn counts the statements of a program that read each value.
+var ReadersIn = readersIn
 
 // WithKernels replaces operations of a program with kernels, and returns how many.
 var WithKernels = withKernels

@@ -8,6 +8,7 @@
 
 static gb_kernel convolution_kernel, product_kernel, columns_kernel;  // A process has only one library.
 static gb_adam adam_kernel;
+static gb_trained_product trained_kernel;
 
 // count_of returns the number of elements of a buffer.
 static int64_t count_of(const gb_ffi_buffer *b) {
@@ -42,31 +43,61 @@ static gb_ffi_error *product(gb_ffi_call_frame *frame) { return run(product_kern
 
 static gb_ffi_error *columns(gb_ffi_call_frame *frame) { return run(columns_kernel, GB_TRACE_COLUMNS, frame); }
 
-enum { ADAM_ARRAYS = 4, ADAM_SCALARS = 10, ADAM_RESULTS = 3 };
+enum { ADAM_STATE = 3, ADAM_ARRAYS = 4, ADAM_SCALARS = 10 };
 
 // is_array reports whether a buffer has so many elements of float32.
 static int is_array(const gb_ffi_buffer *b, int64_t count) { return b->dtype == GB_FFI_F32 && count_of(b) == count; }
 
-static int is_update(const gb_ffi_call_frame *frame, int64_t count) {
-  for (int i = 0; i < ADAM_ARRAYS + ADAM_SCALARS; i++)
-    if (!is_array(frame->args.values[i], i < ADAM_ARRAYS ? count : 1)) return 0;
-  for (int i = 0; i < ADAM_RESULTS; i++)
-    if (!is_array(frame->rets.values[i], count)) return 0;
-  return 1;
+// read_update reads an update, without its gradient. The weight and its moments are the first
+// operands and the results; the scalars are the operands from `scalars` on. It returns 0 if their
+// shapes and types are right.
+static int read_update(const gb_ffi_call_frame *frame, int scalars, gb_adam_update *u) {
+  gb_ffi_buffer *const *in = (gb_ffi_buffer *const *)frame->args.values, *const *out = (gb_ffi_buffer *const *)frame->rets.values;
+  int64_t count = count_of(in[0]);
+  for (int i = 0; i < ADAM_STATE; i++)
+    if (!is_array(in[i], count) || !is_array(out[i], count)) return 1;
+  float s[ADAM_SCALARS];
+  for (int i = 0; i < ADAM_SCALARS; i++) {
+    if (!is_array(in[scalars + i], 1)) return 1;
+    s[i] = *(const float *)in[scalars + i]->data;
+  }
+  *u = (gb_adam_update){count, in[0]->data, in[1]->data, in[2]->data, NULL, out[0]->data, out[1]->data, out[2]->data,
+                        s[0],  s[1],        s[2],        s[3],        s[4], s[5],         s[6],         s[7],        s[8], s[9]};
+  return 0;
 }
 
 static gb_ffi_error *adam(gb_ffi_call_frame *frame) {
   if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
-  if (frame->args.size != ADAM_ARRAYS + ADAM_SCALARS || frame->rets.size != ADAM_RESULTS)
+  if (frame->args.size != ADAM_ARRAYS + ADAM_SCALARS || frame->rets.size != ADAM_STATE)
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: adam: wrong number of operands or results");
-  gb_ffi_buffer *const *in = (gb_ffi_buffer *const *)frame->args.values, *const *out = (gb_ffi_buffer *const *)frame->rets.values;
-  int64_t count = count_of(in[0]), began = gb_trace_begin();
-  if (!is_update(frame, count)) return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: adam: wrong shapes or element types");
-  float scalars[ADAM_SCALARS];
-  for (int i = 0; i < ADAM_SCALARS; i++) scalars[i] = *(const float *)in[ADAM_ARRAYS + i]->data;
-  adam_kernel(&(gb_adam_update){count, in[0]->data, in[1]->data, in[2]->data, in[3]->data, out[0]->data, out[1]->data, out[2]->data, scalars[0],
-                                scalars[1], scalars[2], scalars[3], scalars[4], scalars[5], scalars[6], scalars[7], scalars[8], scalars[9]});
-  gb_trace_end(began, GB_TRACE_ADAM, &count, 1);
+  const gb_ffi_buffer *gradient = frame->args.values[ADAM_STATE];
+  gb_adam_update update;
+  int64_t began = gb_trace_begin();
+  if (read_update(frame, ADAM_ARRAYS, &update) || !is_array(gradient, update.count))
+    return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: adam: wrong shapes or element types");
+  update.gradient = gradient->data;
+  adam_kernel(&update);
+  gb_trace_end(began, GB_TRACE_ADAM, &update.count, 1);
+  return NULL;
+}
+
+enum { PRODUCT_OPERANDS = 3 };  // a, b and the form.
+
+static gb_ffi_error *trained_product(gb_ffi_call_frame *frame) {
+  if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
+  const int scalars = ADAM_STATE + PRODUCT_OPERANDS;
+  if (frame->args.size < scalars + ADAM_SCALARS || frame->rets.size != ADAM_STATE)
+    return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: trained product: wrong number of operands or results");
+  gb_ffi_buffer *a = frame->args.values[ADAM_STATE], *b = frame->args.values[ADAM_STATE + 1], *form = frame->args.values[ADAM_STATE + 2];
+  gb_adam_update update;
+  int64_t length = count_of(form), began = gb_trace_begin();
+  if (read_update(frame, scalars, &update) || a->dtype != GB_FFI_F32 || b->dtype != GB_FFI_F32 || form->dtype != GB_FFI_S64)
+    return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: trained product: wrong shapes or element types");
+  char error[512] = "gonbatch: ";
+  size_t used = strlen(error);
+  if (trained_kernel(form->data, length, a->data, b->data, &update, error + used, sizeof error - used) != 0)
+    return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
+  gb_trace_end(began, GB_TRACE_TRAINED, form->data, length);
   return NULL;
 }
 
@@ -88,6 +119,11 @@ void *gb_columns_handler(gb_kernel kernel) {
 void *gb_adam_handler(gb_adam kernel) {
   adam_kernel = kernel;
   return (void *)adam;
+}
+
+void *gb_trained_product_handler(gb_trained_product kernel) {
+  trained_kernel = kernel;
+  return (void *)trained_product;
 }
 
 int gb_convolution_is_fast(const int64_t *form, int64_t length) {

@@ -25,8 +25,9 @@ import (
 // is NULL, so are a and b, and it returns 0 if it can compute this form fast.
 //
 // Columns has the same type: it adds up the rows of a matrix, a, and doesn't use b. Adam has the
-// type gb_adam of kernels.h. XLA computes what has no kernel.
-type Kernels struct{ Convolution, Product, Columns, Adam unsafe.Pointer }
+// type gb_adam of kernels.h, and TrainedProduct, which needs Adam, gb_trained_product. XLA computes
+// what has no kernel.
+type Kernels struct{ Convolution, Product, Columns, Adam, TrainedProduct unsafe.Pointer }
 
 // The names of the custom calls. A change of the forms needs another name, because compiled
 // programs are cached.
@@ -35,13 +36,14 @@ const (
 	productTarget     = "gonbatch_product_3"
 	columnsTarget     = "gonbatch_columns"
 	adamTarget        = "gonbatch_adam"
+	trainedTarget     = "gonbatch_trained_product"
 )
 
 // kernelsOn reports whether programs use kernels, and optional which of those that can be missing.
 // The lock protects them.
 var (
 	kernelsOn bool
-	optional  struct{ columns, adam bool }
+	optional  struct{ columns, adam, trained bool }
 )
 
 // RegisterKernels makes the programs that are compiled from now on use kernels where these are
@@ -65,8 +67,9 @@ func RegisterKernels(platform string, k Kernels) error {
 		productTarget:     C.gb_product_handler(C.gb_kernel(k.Product)),
 		columnsTarget:     C.gb_columns_handler(C.gb_kernel(k.Columns)),
 		adamTarget:        C.gb_adam_handler(C.gb_adam(k.Adam)),
+		trainedTarget:     C.gb_trained_product_handler(C.gb_trained_product(k.TrainedProduct)),
 	}
-	optional.columns, optional.adam = k.Columns != nil, k.Adam != nil
+	optional.columns, optional.adam, optional.trained = k.Columns != nil, k.Adam != nil, k.TrainedProduct != nil
 	for target, handler := range handlers {
 		if err := registerHandler(target, name, handler); err != nil {
 			return fmt.Errorf("pjrt: the XLA plugin %s can't run kernels: %w", path, err)
@@ -124,6 +127,7 @@ func withKernels(module string) (string, int) {
 		module, more = withOptional(module)
 		replaced += more
 		module = orderProducts(module)
+		module = withTrained(module)
 	}
 	kernelCalls.Add(int64(replaced))
 	return module, replaced

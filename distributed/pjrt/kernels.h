@@ -38,6 +38,16 @@ typedef void (*gb_adam)(const gb_adam_update *update);
 // gradient and the ten scalars, in the order of the struct, and returns the three new values.
 void *gb_adam_handler(gb_adam adam);
 
+// gb_trained_product is an update whose gradient is the product of a and b, of the form of a product
+// kernel. The update's gradient isn't used.
+typedef int (*gb_trained_product)(const int64_t *form, int64_t length, const float *a, const float *b,
+                                  const gb_adam_update *update, char *error, size_t error_size);
+
+// gb_trained_product_handler returns the handler of the custom call that takes weight, moment1,
+// moment2, a, b, the form, the ten scalars, and perhaps values that only order it. It returns the
+// three new values.
+void *gb_trained_product_handler(gb_trained_product kernel);
+
 // gb_convolution_is_fast reports whether the kernel can compute a convolution fast.
 int gb_convolution_is_fast(const int64_t *form, int64_t length);
 

@@ -27,7 +27,7 @@ func openKernels(t *testing.T) compute.Backend {
 		t.Fatal(err)
 	}
 	_, backend := open(t)
-	if err := pjrt.RegisterKernels("cpu", pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product(), Columns: library.Columns(), Adam: library.Adam()}); err != nil {
+	if err := pjrt.RegisterKernels("cpu", pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product(), Columns: library.Columns(), Adam: library.Adam(), TrainedProduct: library.TrainedProduct()}); err != nil {
 		t.Fatal(err)
 	}
 	pjrt.SetMinProduct(1)

@@ -36,11 +36,11 @@ func ordered(module string) string {
 // orderedIn is ordered for the statements of a function, with the types of the marked parameters.
 func orderedIn(statements string, marked map[string]string) string {
 	readers := map[string]value{} // The last product that uses a variable of a type.
-	used := usedIn(statements)
+	readersOf := readersIn(statements)
 	lines := strings.Split(statements, "\n")
 	for i, line := range lines {
 		m := productLine.FindStringSubmatch(line)
-		if m == nil || !used[m[1]] { // A product that isn't used must remain so.
+		if m == nil || readersOf[m[1]] == 0 { // A product that isn't used must remain so.
 			continue
 		}
 		name, out := m[1], m[9]
@@ -63,22 +63,25 @@ var statementStart = regexp.MustCompile(`(?m)^    (?:(%\w+(?:, %\w+)*)(?::\d+)? 
 
 var valueName = regexp.MustCompile(`%\w+`)
 
-// usedIn returns the values on which the results of a function depend.
-func usedIn(statements string) map[string]bool {
-	used := map[string]bool{}
+// readersIn counts the statements that read each value. Only those count on which the results of the
+// function depend.
+func readersIn(statements string) map[string]int {
+	readers := map[string]int{}
 	starts := statementStart.FindAllStringSubmatchIndex(statements, -1)
 	end := len(statements)
 	for i := len(starts) - 1; i >= 0; i-- {
 		at := starts[i]
 		text := statements[at[1]:end]
 		end = at[0]
-		isUsed := func(result string) bool { return used[result] }
-		if at[2] >= 0 && !slices.ContainsFunc(list(statements[at[2]:at[3]]), isUsed) {
+		isRead := func(result string) bool { return readers[result] > 0 }
+		if at[2] >= 0 && !slices.ContainsFunc(list(statements[at[2]:at[3]]), isRead) {
 			continue
 		}
-		for _, name := range valueName.FindAllString(text, -1) {
-			used[name] = true
+		names := valueName.FindAllString(text, -1)
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			readers[name]++
 		}
 	}
-	return used
+	return readers
 }

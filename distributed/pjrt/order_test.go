@@ -28,6 +28,7 @@ func TestOptimizersByKernels(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
 		backend := openKernels(t)
 		pjrt.SetMinUpdate(1)
+		pjrt.SetMinTrained(1)
 		for name, opt := range optimizers {
 			fit := func(kernels bool) (values map[string][]float64, replaced int64) {
 				counted := pjrt.CountKernels(kernels)
@@ -147,29 +148,31 @@ var orderedProduct = regexp.MustCompile(`(@gonbatch_product\w*\(%\w+, %\w+, %\w+
 // too.
 func checkReaders(t *testing.T, program string) {
 	t.Helper()
-	used := pjrt.UsedIn(orderedProduct.ReplaceAllString(program, "$1)"))
+	readers := pjrt.ReadersIn(orderedProduct.ReplaceAllString(program, "$1)"))
 	all := orderedProduct.FindAllStringSubmatch(program, -1)
 	if len(all) < 5 {
 		t.Errorf("%d products have an order", len(all))
 	}
 	for _, m := range all {
-		if !used[m[2]] {
+		if readers[m[2]] == 0 {
 			t.Errorf("%s is computed only for the order", m[2])
 		}
 	}
 }
 
-// TestUsedIn: what a statement of several results needs is used if one of them is.
-func TestUsedIn(t *testing.T) {
-	used := pjrt.UsedIn(`
+// TestReadersIn: what a statement of several results needs is read if one of them is, and only
+// statements that are needed count.
+func TestReadersIn(t *testing.T) {
+	readers := pjrt.ReadersIn(`
     %1 = "stablehlo.negate"(%0) : (tensor<2xf32>) -> tensor<2xf32>
     %2 = "stablehlo.abs"(%0) : (tensor<2xf32>) -> tensor<2xf32>
     %4, %5 = "func.call"(%1, %3) { callee = @start } : (tensor<2xf32>, tensor<f32>) -> (tensor<2xf32>, tensor<f32>)
     %6, %7 = "func.call"(%4, %5) { callee = @finish } : (tensor<2xf32>, tensor<f32>) -> (tensor<2xf32>, tensor<f32>)
-    "stablehlo.return"(%6) : (tensor<2xf32>) -> ()`)
-	for name, want := range map[string]bool{"%0": true, "%1": true, "%2": false, "%4": true, "%6": true, "%8": false} {
-		if used[name] != want {
-			t.Errorf("%s is used: %v, want %v", name, used[name], want)
+    %8 = "stablehlo.multiply"(%6, %6) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    "stablehlo.return"(%6, %8) : (tensor<2xf32>, tensor<2xf32>) -> ()`)
+	for name, want := range map[string]int{"%0": 1, "%1": 1, "%2": 0, "%4": 1, "%6": 2, "%8": 1, "%9": 0} {
+		if readers[name] != want {
+			t.Errorf("%d statements read %s, want %d", readers[name], name, want)
 		}
 	}
 }

@@ -44,6 +44,7 @@ const (
 	TravellingSum   // Its way, on a thread of its own.
 	ColumnSums      // A sum over the rows of a matrix.
 	AdamUpdate      // The update of a variable by Adam or AdamW.
+	TrainedProduct  // An AdamUpdate, and the product that is its gradient.
 )
 
 // StartTrace begins to record the operations of this process: the first ones, at most that many. It
@@ -79,6 +80,8 @@ func operationOf(c C.gb_operation) Operation {
 		o.Name = fmt.Sprintf("sums of the columns of %dx%d", c.numbers[0], c.numbers[1])
 	case AdamUpdate:
 		o.Name = fmt.Sprintf("Adam's update of %d weights", c.numbers[0])
+	case TrainedProduct:
+		o.Name = fmt.Sprintf("%s, and Adam's update of %d weights", nameOfProduct(c.numbers), c.numbers[1]*c.numbers[2])
 	default:
 		o.Name = nameOfCollective(o.Kind, c.numbers)
 		o.Grouped, o.Flight = c.numbers[4] > 0, int64(c.numbers[5])

@@ -20,6 +20,7 @@ enum {
   GB_TRACE_TRAVEL,           // The flight itself.
   GB_TRACE_COLUMNS,          // The form of a sum over the rows of a matrix.
   GB_TRACE_ADAM,             // How many weights.
+  GB_TRACE_TRAINED,          // The form of a product that is the gradient of an update.
 };
 
 enum { GB_TRACE_NUMBERS = 19 };  // As many as a convolution has.

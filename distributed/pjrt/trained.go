@@ -1,0 +1,81 @@
+package pjrt
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// minTrained is the smallest gradient that stays in the cache, in elements: a smaller one may stay
+// there by itself. mostTrained is the largest contracted dimension of the product: with more, a
+// product computes for longer than its result takes to memory and back.
+var minTrained, mostTrained = 1 << 20, 128
+
+// adamLine matches a custom call that updates a variable, as adamCall writes it.
+var adamLine = regexp.MustCompile(`^    (%\w+):3 = stablehlo\.custom_call @` + adamTarget + `\(([^()]*)\)( \{.*\}) : \(([^()]*)\) -> \(([^()]*)\)$`)
+
+// formLine matches the form of a product, as operation.kernelCall writes it.
+var formLine = regexp.MustCompile(`^    (%\w+) = stablehlo\.constant dense<\[([-\d, ]+)\]> : tensor<7xi64>$`)
+
+// stateOperands are the weight and its two moments.
+const stateOperands = 3
+
+// withTrained makes one custom call of a product and the update of Adam whose gradient it is, if
+// nothing else reads the gradient. Otherwise it would be written to memory and read again.
+func withTrained(module string) string {
+	mu.Lock()
+	on := optional.trained
+	mu.Unlock()
+	if !on || !strings.Contains(module, "@"+adamTarget+"(") {
+		return module
+	}
+	return inMain(module, trainedIn)
+}
+
+func trainedIn(statements string) string {
+	readers, products, forms := readersIn(statements), map[string][]string{}, map[string][]int{}
+	lines := strings.Split(statements, "\n")
+	for i, line := range lines {
+		if m := formLine.FindStringSubmatch(line); m != nil {
+			forms[m[1]] = numbersIn(m[2])
+		} else if m := orderedProductLine.FindStringSubmatch(line); m != nil {
+			products[m[1]] = m
+		} else if m := adamLine.FindStringSubmatch(line); m != nil {
+			gradient := list(m[2])[stateOperands]
+			if p := products[gradient]; p != nil && readers[gradient] == 1 && isTrained(forms[list(p[2])[2]]) {
+				lines[i] = trainedCall(m, list(p[2]), list(p[3]))
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// orderedProductLine matches a custom call that multiplies matrices, with or without a fourth
+// operand that orders it.
+var orderedProductLine = regexp.MustCompile(`^    (%\w+) = stablehlo\.custom_call @` + productTarget + `\(([^()]*)\) \{.*\} : \(([^()]*)\) -> tensor<[^<>]*>$`)
+
+// isTrained reports whether a product of that form should not be in memory.
+func isTrained(form []int) bool {
+	if len(form) != len(product{}.form()) {
+		return false
+	}
+	pairs, m, n, k, alone := form[0], form[1], form[2], form[3], form[6]
+	return pairs == 1 && alone == 0 && m*n >= minTrained && k <= mostTrained
+}
+
+// trainedCall writes the custom call for that of an update, and the operands of the product and
+// their types.
+func trainedCall(update, product, productTypes []string) string {
+	operands := trainedOperands(list(update[2]), product)
+	types := trainedOperands(list(update[4]), productTypes)
+	return fmt.Sprintf("    %s:3 = stablehlo.custom_call @%s(%s)%s : (%s) -> (%s)",
+		update[1], trainedTarget, strings.Join(operands, ", "), update[3], strings.Join(types, ", "), update[5])
+}
+
+// trainedOperands has those of an update, with a product's instead of the gradient. What only
+// orders the product is the last.
+func trainedOperands(update, product []string) []string {
+	const factors = 3 // And the form.
+	return slices.Concat(update[:stateOperands], product[:factors], update[stateOperands+1:], product[factors:])
+}
