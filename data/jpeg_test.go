@@ -2,7 +2,11 @@ package data_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -15,6 +19,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/data"
+	"gonbatch/data/turbojpeg"
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/machine"
 )
@@ -212,5 +217,74 @@ func TestReducedFirst(t *testing.T) {
 	}
 	if _, err := read(ds, 1); err == nil || !strings.Contains(err.Error(), "an image of 32x32 pixels, the first one has 16x16") {
 		t.Errorf("%v", err)
+	}
+}
+
+// photo returns a JPEG that compresses as a photo of ImageNet's mean size does: waves with noise.
+func photo(b *testing.B) []byte {
+	b.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	im := image.NewRGBA(image.Rect(0, 0, 500, 375))
+	for y := range 375 {
+		for x := range 500 {
+			wave := 100 + 80*math.Sin(float64(x)/47)*math.Cos(float64(y)/31)
+			im.SetRGBA(x, y, color.RGBA{uint8(wave + 30*random.Float64()), uint8(wave + 20*random.Float64()), uint8(200 - wave/2), 0xff})
+		}
+	}
+	var file bytes.Buffer
+	if err := jpeg.Encode(&file, im, &jpeg.Options{Quality: 90}); err != nil {
+		b.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// BenchmarkJPEG decodes a photo of 500x375 pixels on one core: alone, and as ImageFolder reads it,
+// as numbers, in full or scaled to 224x224 pixels.
+func BenchmarkJPEG(b *testing.B) {
+	content := photo(b)
+	path := filepath.Join(b.TempDir(), "class", "0.jpg")
+	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
+		b.Fatal(err)
+	}
+	library, err := turbojpeg.Open(turbojpeg.Names...)
+	if err != nil {
+		b.Log(err)
+	}
+	b.Run("alone/image/jpeg", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := jpeg.Decode(bytes.NewReader(content)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	if library != nil {
+		b.Run("alone/libjpeg-turbo", func(b *testing.B) {
+			for b.Loop() {
+				if err := library.Decode(content, image.Point{}, func(*image.RGBA) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	for _, size := range []image.Point{{X: 500, Y: 375}, {X: 224, Y: 224}} {
+		folder, err := data.ImageFolder(filepath.Dir(filepath.Dir(path)), data.FolderConfig{Height: size.Y, Width: size.X})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("%dx%d/image/jpeg", size.X, size.Y), func(b *testing.B) { decodeOne(b, folder.WithTurbo(nil)) })
+		if library != nil {
+			b.Run(fmt.Sprintf("%dx%d/libjpeg-turbo", size.X, size.Y), func(b *testing.B) { decodeOne(b, folder) })
+		}
+	}
+}
+
+func decodeOne(b *testing.B, ds data.Dataset) {
+	for b.Loop() {
+		x, y, err := ds.Batch([]int{0})
+		if err != nil {
+			b.Fatal(err)
+		}
+		x[0].MustFinalizeAll()
+		y[0].MustFinalizeAll()
 	}
 }
