@@ -14,7 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -238,8 +240,9 @@ func photo(b *testing.B) []byte {
 	return file.Bytes()
 }
 
-// BenchmarkJPEG decodes a photo of 500x375 pixels on one core: alone, and as ImageFolder reads it,
-// as numbers, in full or scaled to 224x224 pixels.
+// BenchmarkJPEG decodes a photo of 500x375 pixels: alone, and as ImageFolder reads it, as numbers,
+// in full or scaled to 224x224 pixels. ms/image is the least processor time, which other programs
+// hardly change.
 func BenchmarkJPEG(b *testing.B) {
 	content := photo(b)
 	path := filepath.Join(b.TempDir(), "class", "0.jpg")
@@ -248,43 +251,51 @@ func BenchmarkJPEG(b *testing.B) {
 	}
 	library, err := turbojpeg.Open(turbojpeg.Names...)
 	if err != nil {
-		b.Log(err)
+		b.Fatal(err)
 	}
 	b.Run("alone/image/jpeg", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := jpeg.Decode(bytes.NewReader(content)); err != nil {
-				b.Fatal(err)
-			}
-		}
+		least(b, func() error { _, err := jpeg.Decode(bytes.NewReader(content)); return err })
 	})
-	if library != nil {
-		b.Run("alone/libjpeg-turbo", func(b *testing.B) {
-			for b.Loop() {
-				if err := library.Decode(content, image.Point{}, func(*image.RGBA) error { return nil }); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
+	b.Run("alone/libjpeg-turbo", func(b *testing.B) {
+		least(b, func() error { return library.Decode(content, image.Point{}, func(*image.RGBA) error { return nil }) })
+	})
 	for _, size := range []image.Point{{X: 500, Y: 375}, {X: 224, Y: 224}} {
 		folder, err := data.ImageFolder(filepath.Dir(filepath.Dir(path)), data.FolderConfig{Height: size.Y, Width: size.X})
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(fmt.Sprintf("%dx%d/image/jpeg", size.X, size.Y), func(b *testing.B) { decodeOne(b, folder.WithTurbo(nil)) })
-		if library != nil {
-			b.Run(fmt.Sprintf("%dx%d/libjpeg-turbo", size.X, size.Y), func(b *testing.B) { decodeOne(b, folder) })
-		}
+		name := fmt.Sprintf("%dx%d/", size.X, size.Y)
+		b.Run(name+"image/jpeg", func(b *testing.B) { least(b, func() error { return readOne(folder.WithTurbo(nil)) }) })
+		b.Run(name+"libjpeg-turbo", func(b *testing.B) { least(b, func() error { return readOne(folder) }) })
 	}
 }
 
-func decodeOne(b *testing.B, ds data.Dataset) {
-	for b.Loop() {
-		x, y, err := ds.Batch([]int{0})
-		if err != nil {
-			b.Fatal(err)
-		}
-		x[0].MustFinalizeAll()
-		y[0].MustFinalizeAll()
+// readOne reads an image, and frees it.
+func readOne(ds data.Dataset) error {
+	x, y, err := ds.Batch([]int{0})
+	if err != nil {
+		return err
 	}
+	return errors.Join(x[0].FinalizeAll(), y[0].FinalizeAll())
+}
+
+// least reports the least processor time of a function.
+func least(b *testing.B, f func() error) {
+	shortest := time.Hour
+	for b.Loop() {
+		began := processorTime()
+		for range 5 {
+			if err := f(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		shortest = min(shortest, (processorTime()-began)/5)
+	}
+	b.ReportMetric(float64(shortest.Microseconds())/1000, "ms/image")
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -152,7 +152,10 @@ func TestAugmentStreamRefuses(t *testing.T) {
 		"data: augment squares: RandomFlip: the probability must be from 0 to 1, got 2":  streamOf(t, squares{3}, func(ds data.Dataset) data.Dataset { return data.Augment(ds, 1, data.RandomFlip(2)) }),
 		"data: crop squares: the images have 4x4 pixels, fewer than the 5x4 of the crop": streamOf(t, squares{3}, func(ds data.Dataset) data.Dataset { return data.CenterCrop(ds, 5, 4) }),
 	} {
-		for example := range s.Read(0, 0, 0) {
+		for example, err := range s.Read(0, 0, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			if _, _, err := s.Batch([]any{example}); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}

@@ -20,7 +20,7 @@ import (
 //	trips, err := table.StreamCSV("trips-{0000..0999}.csv.gz", table.Config{Labels: []string{"fare"}})
 //	ds, err := data.FromStream(trips, data.StreamConfig{Examples: 1_000_000, Buffer: 100_000})
 //
-// A row that is shuffled takes 4 bytes of memory for each column that is used, and about 50 more. A
+// A row that is shuffled takes 4 bytes of memory for each column that is used, and about 80 more. A
 // file is only checked as it is read: an error names it, the row and the column, and comes after
 // the rows before. If the files can be read in full before training, Open shuffles all rows.
 func Stream(pattern string, format Format, c Config) (data.Stream, error) {

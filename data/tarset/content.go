@@ -59,7 +59,7 @@ func withContent(f files.File, use func(*content, io.Reader) error) error {
 	if err != nil {
 		return err
 	}
-	defer from.Close() //nolint:errcheck // only read
+	defer from.Close()
 	c := &content{from: from}
 	if plain, ok := from.(io.Seeker); ok {
 		return use(c, seekable{c, plain})

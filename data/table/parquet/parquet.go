@@ -2,9 +2,9 @@
 //
 //	trips, err := parquet.Open("trips-{00..11}.parquet", table.Config{Labels: []string{"fare"}})
 //
-// Stream reads them from beginning to end. Columns must have numbers, booleans (0 and 1) or, for classes, text. Dates, times and lists are
-// refused. A null is a missing value. Fields of a group are named "group.field". Only programs that
-// import the package have its library.
+// Stream reads them from beginning to end. Columns must have numbers, booleans (0 and 1) or, for
+// classes, text. Dates, times and lists are refused. A null is a missing value. Fields of a group
+// are named "group.field". Only programs that import the package have its library.
 package parquet
 
 import (
