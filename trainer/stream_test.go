@@ -62,8 +62,8 @@ func noise(im data.Image, random *rand.Rand) error {
 	return nil
 }
 
-// TestStream: a training on a stream, also one that is augmented, is the same, bit for bit, whatever
-// the workers, and when it is killed and resumes.
+// TestStream: a training on a stream, also one that is augmented, is the same, bit for bit, with
+// any number of workers, and when it is killed and resumes.
 func TestStream(t *testing.T) { everywhere(t, testStream) }
 
 func testStream(t *testing.T) {
@@ -277,8 +277,8 @@ func TestStreamChanges(t *testing.T) {
 	}
 }
 
-// TestStreamOnOtherRanks: a training on an augmented stream that one rank has begun, and three ranks
-// end, has the weights of one that stays on one rank.
+// TestStreamOnOtherRanks: a training on an augmented stream that one rank has begun, and three
+// ranks end, has the weights of one that stays on one rank.
 func TestStreamOnOtherRanks(t *testing.T) {
 	fit := func(dir string, kill int64) *trainer.Trainer {
 		ds, err := data.FromStream(blobStream{parts: []int{30, 8, 41, 17, 5, 26, 12}}, data.StreamConfig{Examples: 60, Buffer: 60, Lanes: 6})

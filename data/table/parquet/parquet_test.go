@@ -340,6 +340,13 @@ func TestDamaged(t *testing.T) {
 		if _, err := parquet.Open(path, config); err != nil {
 			failed++
 		}
+		if s, err := parquet.Stream(path, config); err == nil {
+			for _, err := range s.Read(0, 0, random.IntN(60)) {
+				if err != nil && !strings.Contains(err.Error(), "0.parquet: ") {
+					t.Fatal(err)
+				}
+			}
+		}
 	}
 	if failed < 50 {
 		t.Errorf("only %d of 500 damaged files were noticed", failed)
