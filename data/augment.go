@@ -2,6 +2,7 @@ package data
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -22,10 +23,14 @@ type Transform func(im Image, random *rand.Rand) error
 // Augment returns ds with the transforms applied to its images, in this order. Images are the first
 // input, [n, height, width, channels] float32. The random numbers of an example depend only on the
 // seed, the epoch and the example's number in ds. Validations, tests and predictions get the images
-// without random changes.
+// without random changes. If ds is a stream, from FromStream, they depend on the seed and the place
+// of the example: its part, its number there and the pass.
 //
 //	photos = data.Augment(photos, 1, data.RandomCrop(4), data.RandomFlip(0.5), data.Normalize(mean, std))
 func Augment(ds Dataset, seed uint64, transforms ...Transform) Dataset {
+	if s, ok := ds.(*Streamed); ok {
+		return &Streamed{onPlaces(s.Stream, augmentedStream{s.Name(), seed, transforms}.batch), s.Config}
+	}
 	return augmented{wrapped{ds}, seed, transforms}
 }
 
@@ -79,6 +84,7 @@ func (a augmented) EpochBatch(epoch int, indices []int) (inputs, labels []*tenso
 const (
 	augmentStream = iota
 	mixStream
+	placeStream // And those after it, one for each part of a stream.
 )
 
 // randomOf returns the random numbers of an example. ChaCha8 makes streams of similar seeds
@@ -93,29 +99,42 @@ func randomOf(stream, seed uint64, epoch, index int) *rand.Rand {
 
 // transform transforms all images of a batch.
 func (a augmented) transform(inputs []*tensors.Tensor, indices []int, random func(index int) *rand.Rand) error {
+	failed := -1
+	err := transformAll(inputs, a.transforms, func(row int) *rand.Rand {
+		failed = indices[row]
+		return random(indices[row])
+	})
+	switch {
+	case err == nil:
+		return nil
+	case failed < 0:
+		return fmt.Errorf("data: augment %s: %w", a.Name(), err)
+	}
+	return fmt.Errorf("data: augment example %d of %s: %w", failed, a.Name(), err)
+}
+
+// transformAll transforms the images of a batch, up to the first one that fails. random returns the
+// random numbers of one, before it is transformed.
+func transformAll(inputs []*tensors.Tensor, transforms []Transform, random func(row int) *rand.Rand) error {
 	if len(inputs) == 0 || inputs[0].DType() != dtypes.Float32 || inputs[0].Rank() != 4 {
-		return fmt.Errorf("data: augment %s: its first input must be images, [n, height, width, channels] float32", a.Name())
+		return errors.New("its first input must be images, [n, height, width, channels] float32")
 	}
 	size := inputs[0].Shape().Dimensions
 	pixels := size[1] * size[2] * size[3]
 	var failed error
 	err := tensors.MutableFlatData(inputs[0], func(flat []float32) {
-		for row, index := range indices {
+		for row := range size[0] {
 			im := Image{Height: size[1], Width: size[2], Channels: size[3], Pixels: flat[row*pixels : (row+1)*pixels]}
-			if failed = a.transformOne(im, random(index)); failed != nil {
-				failed = fmt.Errorf("data: augment example %d of %s: %w", index, a.Name(), failed)
+			if failed = transformOne(im, transforms, random(row)); failed != nil {
 				return
 			}
 		}
 	})
-	if failed != nil {
-		return failed
-	}
-	return err
+	return errors.Join(failed, err)
 }
 
-func (a augmented) transformOne(im Image, random *rand.Rand) error {
-	for _, transform := range a.transforms {
+func transformOne(im Image, transforms []Transform, random *rand.Rand) error {
+	for _, transform := range transforms {
 		if err := transform(im, random); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 var turbo = sync.OnceValues(func() (*turbojpeg.Library, error) { return turbojpeg.Open(turbojpeg.Names...) })
 
 // JPEGDecoder says what ImageFolder decodes JPEGs with: libjpeg-turbo, or Go's image/jpeg, which
-// takes four times as long, and why.
+// takes three times as long, and why.
 func JPEGDecoder() string {
 	library, err := turbo()
 	if err != nil {

@@ -2,7 +2,11 @@ package data_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -10,11 +14,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/data"
+	"gonbatch/data/turbojpeg"
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/machine"
 )
@@ -213,4 +220,82 @@ func TestReducedFirst(t *testing.T) {
 	if _, err := read(ds, 1); err == nil || !strings.Contains(err.Error(), "an image of 32x32 pixels, the first one has 16x16") {
 		t.Errorf("%v", err)
 	}
+}
+
+// photo returns a JPEG that compresses as a photo of ImageNet's mean size does: waves with noise.
+func photo(b *testing.B) []byte {
+	b.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	im := image.NewRGBA(image.Rect(0, 0, 500, 375))
+	for y := range 375 {
+		for x := range 500 {
+			wave := 100 + 80*math.Sin(float64(x)/47)*math.Cos(float64(y)/31)
+			im.SetRGBA(x, y, color.RGBA{uint8(wave + 30*random.Float64()), uint8(wave + 20*random.Float64()), uint8(200 - wave/2), 0xff})
+		}
+	}
+	var file bytes.Buffer
+	if err := jpeg.Encode(&file, im, &jpeg.Options{Quality: 90}); err != nil {
+		b.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// BenchmarkJPEG decodes a photo of 500x375 pixels: alone, and as ImageFolder reads it, as numbers,
+// in full or scaled to 224x224 pixels. ms/image is the least processor time, which other programs
+// hardly change.
+func BenchmarkJPEG(b *testing.B) {
+	content := photo(b)
+	path := filepath.Join(b.TempDir(), "class", "0.jpg")
+	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
+		b.Fatal(err)
+	}
+	library, err := turbojpeg.Open(turbojpeg.Names...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("alone/image/jpeg", func(b *testing.B) {
+		least(b, func() error { _, err := jpeg.Decode(bytes.NewReader(content)); return err })
+	})
+	b.Run("alone/libjpeg-turbo", func(b *testing.B) {
+		least(b, func() error { return library.Decode(content, image.Point{}, func(*image.RGBA) error { return nil }) })
+	})
+	for _, size := range []image.Point{{X: 500, Y: 375}, {X: 224, Y: 224}} {
+		folder, err := data.ImageFolder(filepath.Dir(filepath.Dir(path)), data.FolderConfig{Height: size.Y, Width: size.X})
+		if err != nil {
+			b.Fatal(err)
+		}
+		name := fmt.Sprintf("%dx%d/", size.X, size.Y)
+		b.Run(name+"image/jpeg", func(b *testing.B) { least(b, func() error { return readOne(folder.WithTurbo(nil)) }) })
+		b.Run(name+"libjpeg-turbo", func(b *testing.B) { least(b, func() error { return readOne(folder) }) })
+	}
+}
+
+// readOne reads an image, and frees it.
+func readOne(ds data.Dataset) error {
+	x, y, err := ds.Batch([]int{0})
+	if err != nil {
+		return err
+	}
+	return errors.Join(x[0].FinalizeAll(), y[0].FinalizeAll())
+}
+
+// least reports the least processor time of a function.
+func least(b *testing.B, f func() error) {
+	shortest := time.Hour
+	for b.Loop() {
+		began := processorTime()
+		for range 5 {
+			if err := f(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		shortest = min(shortest, (processorTime()-began)/5)
+	}
+	b.ReportMetric(float64(shortest.Microseconds())/1000, "ms/image")
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

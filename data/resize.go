@@ -25,13 +25,25 @@ import (
 // ImageFolder can scale the images that it reads, which takes less time and memory; theirs may have
 // different sizes.
 func Resize(ds Dataset, height, width int) Dataset {
-	return sized{wrapped{ds}, "resize", image.Pt(width, height), scaled}
+	return resized(ds, sized{wrapped{ds}, "resize", image.Pt(width, height), scaled})
 }
 
 // CenterCrop returns ds with the middle of its images, of this size. It is torchvision's
 // CenterCrop((height, width)), except that images must not be smaller. See Resize.
 func CenterCrop(ds Dataset, height, width int) Dataset {
-	return sized{wrapped{ds}, "crop", image.Pt(width, height), cropped}
+	return resized(ds, sized{wrapped{ds}, "crop", image.Pt(width, height), cropped})
+}
+
+// resized returns the dataset, or a stream if ds is one.
+func resized(ds Dataset, s sized) Dataset {
+	stream, ok := ds.(*Streamed)
+	if !ok {
+		return s
+	}
+	convert := func(_ []placed, inputs, labels []*tensors.Tensor) (_, _ []*tensors.Tensor, err error) {
+		return s.convert(inputs, labels)
+	}
+	return &Streamed{onPlaces(stream.Stream, convert), stream.Config}
 }
 
 // sized is a dataset whose images get another size.

@@ -61,7 +61,8 @@ var _ Dataset = (*Streamed)(nil)
 
 // FromStream returns a dataset for Fit. A training on it depends only on the seed and the number of
 // lanes, and resumes at the same examples, after reading the newest block of the buffer again. An
-// error of the stream is the error of the training.
+// error of the stream is the error of the training. Augment, Resize and CenterCrop change its
+// images; Read of a stream of your own can make examples that differ from one pass to the next.
 func FromStream(s Stream, c StreamConfig) (*Streamed, error) {
 	if c.Buffer == 0 {
 		c.Buffer = 10_000
@@ -82,5 +83,5 @@ func (s *Streamed) Len() int { return s.Config.Examples }
 
 // Batch is an error.
 func (s *Streamed) Batch([]int) (inputs, labels []*tensors.Tensor, err error) {
-	return nil, nil, errors.New("data: the stream " + s.Name() + " has no numbered examples: it can be the training set of Fit, and can't be split, augmented, validated or predicted")
+	return nil, nil, errors.New("data: the stream " + s.Name() + " has no numbered examples: it can be the training set of Fit, and be passed to data.Augment, data.Resize and data.CenterCrop, but it can't be split, mixed, validated or predicted")
 }

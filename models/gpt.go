@@ -69,6 +69,23 @@ func (c GPTConfig) Parameters() int {
 // place. Use NextTokenLoss to train it. Weights and computation have the types of the trainer's
 // precision; outside of a trainer they are float32. In mixed precision the embeddings are looked
 // up in float32, and so their gradients, which add up over all places of a token, are exact.
+//
+// These are the variables, and the tensors with the same meaning in nanoGPT, a GPT-2 in PyTorch
+// (https://github.com/karpathy/nanoGPT). Its weights don't fit unless it is changed to rotate
+// positions, instead of learning transformer.wpe, and to compute GELU by tanh. The weights of a
+// dense layer are [in, out] here and [out, in] there.
+//
+//	tokens/embeddings                             transformer.wte.weight, lm_head.weight
+//	layer_0/attention/layer_normalization/...     transformer.h.0.ln_1....
+//	layer_0/attention/qkv/weights, biases         transformer.h.0.attn.c_attn.weight, bias
+//	layer_0/attention/projection/weights, biases  transformer.h.0.attn.c_proj.weight, bias
+//	layer_0/mlp/layer_normalization/...           transformer.h.0.ln_2....
+//	layer_0/mlp/hidden/weights, biases            transformer.h.0.mlp.c_fc.weight, bias
+//	layer_0/mlp/projection/weights, biases        transformer.h.0.mlp.c_proj.weight, bias
+//	last/layer_normalization/...                  transformer.ln_f....
+//
+// The parts of a normalization are gain and offset here, and weight and bias there. As in GPT-NeoX
+// and Llama, a head's numbers i and i+Width/(2*Heads) are rotated as a pair.
 func GPT(c GPTConfig) func(scope *model.Scope, tokens *graph.Node) *graph.Node {
 	return func(scope *model.Scope, tokens *graph.Node) *graph.Node {
 		c.check(tokens)

@@ -19,6 +19,24 @@ import (
 // The network's x is [batch, height, width, 3], with a height and width of at least 8, preferably
 // 32. Its result is logits, [batch, classes]. In training, batch normalization uses the mean and
 // variance of the batch: see cnn.BatchNorm.
+//
+// These are the variables, and the tensors of torchvision's resnet18 with the same values. Its
+// conv1 must be replaced by a Conv2d(3, 64, 3, padding=1, bias=False), and its maxpool by an
+// Identity. A kernel is [height, width, in, out] here and [out, in, height, width] there, the
+// weights of a dense layer are [in, out] here and [out, in] there.
+//
+//	first/conv/weights                              conv1.weight
+//	first/batch_normalization/...                   bn1....
+//	stage_1/block_1/conv1/conv/weights              layer1.0.conv1.weight
+//	stage_1/block_1/conv1/batch_normalization/...   layer1.0.bn1....
+//	stage_2/block_1/shortcut/conv/weights           layer2.0.downsample.0.weight
+//	stage_2/block_1/shortcut/batch_normalization/... layer2.0.downsample.1....
+//	logits/dense/weights, logits/dense/biases       fc.weight, fc.bias
+//
+// The parts of a batch normalization are scale, offset, mean and variance here, and weight, bias,
+// running_mean and running_var there. trainer.InitFromTorch converts all of them: its layers are
+// "conv1" and "bn1" for "/first", "layer1.0.conv1" and "layer1.0.bn1" for "/stage_1/block_1/conv1",
+// and so on.
 func ResNet18(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 	return NarrowResNet18(classes, 64)
 }

@@ -143,6 +143,7 @@ type Config struct {
 	Profile       ProfileConfig       `yaml:"profile"`
 
 	sources        *sources
+	phase          int             // How many phases came before this one; see NextPhase.
 	monitorImplied bool            // Checkpoint.Monitor is the default.
 	chosen         map[string]bool // The fields that don't have a default's value, by name.
 }

@@ -34,6 +34,9 @@ type GradientFn func(variables []*model.Variable, gradients []*graph.Node) []*gr
 // each objective. The gradients are those of the whole batch, over all ranks and accumulated
 // batches, in float32 or float64, before they are clipped. Histograms show them before the change.
 //
+// change can also keep what it computes of the gradients, such as their norms, in variables of the
+// store that are not trainable, which a callback reads in BatchEnd.
+//
 // Several changes are made in the order of the options. They must not draw the model's random
 // numbers, which differ between ranks: the weights would differ too.
 func WithGradients(change GradientFn) Option {

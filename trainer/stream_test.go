@@ -54,8 +54,16 @@ func (s blobStream) Batch(examples []any) (inputs, labels []*tensors.Tensor, err
 	return ranktest.Blobs(1 << 30).Batch(numbers)
 }
 
-// TestStream: a training on a stream is the same, bit for bit, whatever the workers, and when it is
-// killed and resumes.
+// noise makes each image another one, by its random numbers.
+func noise(im data.Image, random *rand.Rand) error {
+	for i := range im.Pixels {
+		im.Pixels[i] += float32(random.NormFloat64())
+	}
+	return nil
+}
+
+// TestStream: a training on a stream, also one that is augmented, is the same, bit for bit, with
+// any number of workers, and when it is killed and resumes.
 func TestStream(t *testing.T) { everywhere(t, testStream) }
 
 func testStream(t *testing.T) {
@@ -71,6 +79,9 @@ func testStream(t *testing.T) {
 			ds, err := data.FromStream(stream, data.StreamConfig{Examples: 90, Buffer: 50, Lanes: 6})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if i > 0 {
+				return data.Augment(ds, 9, noise)
 			}
 			return ds
 		}
@@ -266,8 +277,8 @@ func TestStreamChanges(t *testing.T) {
 	}
 }
 
-// TestStreamOnOtherRanks: a training on a stream that one rank has begun, and three ranks end, has
-// the weights of one that stays on one rank.
+// TestStreamOnOtherRanks: a training on an augmented stream that one rank has begun, and three
+// ranks end, has the weights of one that stays on one rank.
 func TestStreamOnOtherRanks(t *testing.T) {
 	fit := func(dir string, kill int64) *trainer.Trainer {
 		ds, err := data.FromStream(blobStream{parts: []int{30, 8, 41, 17, 5, 26, 12}}, data.StreamConfig{Examples: 60, Buffer: 60, Lanes: 6})
@@ -276,7 +287,7 @@ func TestStreamOnOtherRanks(t *testing.T) {
 		}
 		c := trainer.Config{MaxEpochs: 3, BatchSize: 12, Seed: 2, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{EverySteps: 1, Dir: dir}}
 		tr, out := newTrainer(t, c, sgdTask(0.1), killAt(kill))
-		if err := tr.Fit(t.Context(), ds, nil); kill > 0 && !errors.Is(err, errKilled) || kill == 0 && err != nil {
+		if err := tr.Fit(t.Context(), data.Augment(ds, 6, noise), nil); kill > 0 && !errors.Is(err, errKilled) || kill == 0 && err != nil {
 			t.Fatal(err)
 		}
 		if resumes := strings.Contains(out.String(), "training resumes after step 6"); ranktest.InRank() && tr.World().IsMain() && !resumes {

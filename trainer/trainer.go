@@ -23,6 +23,7 @@ import (
 type Trainer struct {
 	env          environment
 	world        *distributed.World
+	given        Config // By the program, without flags, defaults and names.
 	config       Config
 	task         Task
 	store        *model.Store
@@ -97,11 +98,12 @@ func WithOutput(out io.Writer) Option { return func(t *Trainer) { t.out = out } 
 // New prepares a training run. Flags, the environment and a file may change the configuration (see
 // [Config.AddFlags]).
 func New(world *distributed.World, config Config, task Task, options ...Option) (*Trainer, error) {
-	env := readEnvironment(os.Getenv)
+	env, given := readEnvironment(os.Getenv), config
 	config, err := config.resolved(env.getenv)
 	if err != nil {
 		return nil, err
 	}
+	config = config.inPhase()
 	if err := task.check(); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
@@ -118,7 +120,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	config.Loader = LoaderConfig(world.Loading(distributed.Loading(config.Loader)))
-	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}, isNamed: isNamed}
+	t := &Trainer{env: env, world: world, given: given, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}, isNamed: isNamed}
 	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: checkpoint.Metrics{}, reduced: 1}
 	for _, option := range options {
 		option(t)

@@ -10,14 +10,22 @@ import (
 	"os"
 	"strings"
 
+	"gonbatch/data"
+	"gonbatch/data/compressed"
 	"gonbatch/data/files"
 	"gonbatch/internal/plural"
 )
 
 // CSV opens CSV files (RFC 4180); see Open. The first line of each has the names of the columns,
 // unless Config.Columns has them. Values may be in quotes, and then have commas and line ends;
-// empty lines are skipped. A row with more or fewer values than there are columns is an error.
+// empty lines are skipped. A row with more or fewer values than there are columns is an error. The
+// files may be compressed by gzip or zstd, whatever their names.
 func CSV(pattern string, c Config) (*Table, error) { return Open(pattern, csvFormat{c}, c) }
+
+// StreamCSV returns a stream of the rows of CSV files; see CSV and Stream.
+func StreamCSV(pattern string, c Config) (data.Stream, error) {
+	return Stream(pattern, csvFormat{c}, c)
+}
 
 type csvFormat struct{ config Config }
 
@@ -29,9 +37,14 @@ func (f csvFormat) Open(file files.File) (Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := &csvRows{file: opened}
-	if err := rows.begin(f.config); err != nil {
+	content, err := compressed.NewReader(opened, file.Size)
+	if err != nil {
 		_ = opened.Close() // It was only read.
+		return nil, err
+	}
+	rows := &csvRows{file: opened, content: content}
+	if err := rows.begin(f.config); err != nil {
+		_ = rows.Close() // The file was only read.
 		return nil, err
 	}
 	return rows, nil
@@ -43,23 +56,31 @@ const mostRecord = 16 << 20
 // csvRows are the rows of a CSV file.
 type csvRows struct {
 	file    *os.File
+	content io.ReadCloser // Decompressed.
 	reader  *csv.Reader
 	columns []string
-	bytes   int64 // That were read from the file.
-	begun   int64 // Where the row begins.
+	line    int   // Where the newest row begins; 0 before the first one.
+	bytes   int64 // That were read from the content.
+	begun   int64 // Where the row begins, in bytes.
 }
 
 var errLong = fmt.Errorf("a row has more than %d MB: a quote is probably not closed", mostRecord>>20)
 
-// refill reads from the file, unless a row is too long.
+// refill reads from the content, unless a row is too long.
 func (r *csvRows) refill(p []byte) (int, error) {
 	if r.bytes-r.begun > mostRecord {
 		return 0, errLong
 	}
-	n, err := r.file.Read(p)
+	n, err := r.content.Read(p)
 	r.bytes += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return n, &contentError{compressed.Explain(err)}
+	}
 	return n, err
 }
+
+// contentError is the error of content that can't be read to its end.
+type contentError struct{ error }
 
 type readerFunc func(p []byte) (int, error)
 
@@ -80,7 +101,7 @@ func (r *csvRows) begin(c Config) error {
 		r.reader.FieldsPerRecord = len(r.columns)
 		return nil
 	}
-	names, err := r.reader.Read()
+	names, err := r.next()
 	if errors.Is(err, io.EOF) {
 		return errors.New("it is empty: its first line must have the names of the columns")
 	}
@@ -105,8 +126,6 @@ func skipMark(r *bufio.Reader) error {
 		return err
 	case bytes.HasPrefix(begin, []byte("\xff\xfe")), bytes.HasPrefix(begin, []byte("\xfe\xff")):
 		return errors.New("it is in UTF-16: convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
-	case bytes.HasPrefix(begin, []byte("\x1f\x8b")):
-		return errors.New("it is compressed by gzip: unpack it with gunzip")
 	}
 	return nil
 }
@@ -115,29 +134,47 @@ func skipMark(r *bufio.Reader) error {
 func (r *csvRows) Columns() []string { return r.columns }
 
 // Close implements Rows.
-func (r *csvRows) Close() error { return r.file.Close() }
+func (r *csvRows) Close() error {
+	_ = r.content.Close() // An error has come from reading.
+	return r.file.Close()
+}
 
 // Read implements Rows.
-func (r *csvRows) Read(columns []int, row func(cells []Cell) error) error {
+func (r *csvRows) Read(columns []int, skip int, row func(cells []Cell) error) error {
 	cells := make([]Cell, len(columns))
-	for {
-		r.begun = r.reader.InputOffset()
-		record, err := r.reader.Read()
-		switch {
-		case errors.Is(err, io.EOF):
+	for ; ; skip-- {
+		record, err := r.next()
+		if errors.Is(err, io.EOF) {
 			return nil
-		case errors.Is(err, csv.ErrFieldCount):
-			line, _ := r.reader.FieldPos(0)
-			return fmt.Errorf("line %d: it has %s for %s", line, plural.Of(len(record), "value"), plural.Of(len(r.columns), "column"))
-		case err != nil:
+		}
+		if err != nil {
 			return err
+		}
+		if skip > 0 {
+			continue
 		}
 		for i, column := range columns {
 			cells[i].Text = strings.TrimSpace(record[column])
 		}
 		if err := row(cells); err != nil {
-			line, _ := r.reader.FieldPos(0)
-			return fmt.Errorf("line %d: %w", line, err)
+			return fmt.Errorf("line %d: %w", r.line, err)
 		}
 	}
+}
+
+// next returns the next line of values; io.EOF at the end.
+func (r *csvRows) next() ([]string, error) {
+	r.begun = r.reader.InputOffset()
+	record, err := r.reader.Read()
+	if errors.As(err, new(*contentError)) {
+		return nil, fmt.Errorf("after line %d: %w", r.line, err)
+	}
+	if err != nil && !errors.Is(err, csv.ErrFieldCount) {
+		return nil, err
+	}
+	r.line, _ = r.reader.FieldPos(0)
+	if err != nil {
+		return nil, fmt.Errorf("line %d: it has %s for %s", r.line, plural.Of(len(record), "value"), plural.Of(len(r.columns), "column"))
+	}
+	return record, nil
 }

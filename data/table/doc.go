@@ -8,5 +8,8 @@
 // file if they are many; see files.Keep. So tables may be larger than the memory, and a row is read
 // by its number, as from any other data.Dataset.
 //
+// StreamCSV doesn't read them first: it reads tables from beginning to end while the training uses
+// them, as often as it needs them.
+//
 // Package data/table/parquet reads Parquet files. Text is not supported, except for classes.
 package table

@@ -30,9 +30,10 @@ type Format interface {
 type Rows interface {
 	// Columns returns the names of the columns.
 	Columns() []string
-	// Read calls row for each row, in order, with the cells of these columns, which are valid until
-	// row returns. An error of row ends it, and is returned with the place of the row.
-	Read(columns []int, row func(cells []Cell) error) error
+	// Read calls row for each row after skipping the first ones, in order, with the cells of these
+	// columns, which are valid until row returns. An error of row ends it, and is returned with the
+	// place of the row.
+	Read(columns []int, skip int, row func(cells []Cell) error) error
 	// Close closes the file.
 	Close() error
 }
@@ -75,11 +76,7 @@ func open(list []files.File, format Format, c Config) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	var l *layout
-	err = withRows(list[0], format, func(rows Rows) (err error) {
-		l, err = newLayout(c, rows.Columns())
-		return err
-	})
+	l, err := layoutOf(list[0], format, c)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +90,15 @@ func open(list []files.File, format Format, c Config) (*Table, error) {
 		return nil, fmt.Errorf("the kept numbers are damaged: remove %s", kept.Path)
 	}
 	return &Table{l, kept, files.Fingerprint(list, kind)}, nil
+}
+
+// layoutOf returns the layout of files like the first one.
+func layoutOf(first files.File, format Format, c Config) (l *layout, err error) {
+	err = withRows(first, format, func(rows Rows) (err error) {
+		l, err = newLayout(c, rows.Columns())
+		return err
+	})
+	return l, err
 }
 
 // withRows opens a file and closes it.
@@ -112,30 +118,38 @@ func (l *layout) rowSize() int64 { return 4 * int64(len(l.used)) }
 // write writes the numbers of all rows.
 func (l *layout) write(w io.Writer, list []files.File, format Format) error {
 	buffered := bufio.NewWriterSize(w, 1<<20)
-	numbers, row := make([]uint32, len(l.used)), make([]byte, 0, l.rowSize())
 	for _, f := range list {
-		err := withRows(f, format, func(rows Rows) error {
-			places, err := l.places(rows.Columns())
-			if err != nil {
-				return err
-			}
-			return rows.Read(places, func(cells []Cell) error {
-				if err := l.bits(numbers, cells); err != nil {
-					return err
-				}
-				row = row[:0]
-				for _, n := range numbers {
-					row = binary.LittleEndian.AppendUint32(row, n)
-				}
-				_, err := buffered.Write(row)
-				return err
-			})
+		err := l.read(f, format, 0, func(row []byte) error {
+			_, err := buffered.Write(row)
+			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return buffered.Flush()
+}
+
+// read calls use for each row of a file after skipping the first ones, with its numbers, which are
+// valid until use returns.
+func (l *layout) read(f files.File, format Format, skip int, use func(row []byte) error) error {
+	numbers, row := make([]uint32, len(l.used)), make([]byte, 0, l.rowSize())
+	return withRows(f, format, func(rows Rows) error {
+		places, err := l.places(rows.Columns())
+		if err != nil {
+			return err
+		}
+		return rows.Read(places, skip, func(cells []Cell) error {
+			if err := l.bits(numbers, cells); err != nil {
+				return err
+			}
+			row = row[:0]
+			for _, n := range numbers {
+				row = binary.LittleEndian.AppendUint32(row, n)
+			}
+			return use(row)
+		})
+	})
 }
 
 // Name returns the name of the dataset.
@@ -162,18 +176,23 @@ func (t *Table) Batch(indices []int) (inputs, labels []*tensors.Tensor, err erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("table: %s: %w", t.Name(), err)
 	}
-	l, width, split := t.layout, len(t.layout.used), len(t.layout.Inputs)
-	x := tensors.FromShape(shapes.Make(dtypes.Float32, len(indices), split))
+	return t.layout.tensors(numbers)
+}
+
+// tensors makes tensors of rows of numbers.
+func (l *layout) tensors(numbers []byte) (inputs, labels []*tensors.Tensor, err error) {
+	n, width, split := len(numbers)/int(l.rowSize()), len(l.used), len(l.Inputs)
+	x := tensors.FromShape(shapes.Make(dtypes.Float32, n, split))
 	err = tensors.MutableFlatData(x, func(flat []float32) { take(flat, numbers, width, 0, math.Float32frombits) })
 	if width == split || err != nil {
 		return []*tensors.Tensor{x}, nil, err
 	}
 	var y *tensors.Tensor
 	if l.Class != "" {
-		y = tensors.FromShape(shapes.Make(dtypes.Int32, len(indices), 1))
+		y = tensors.FromShape(shapes.Make(dtypes.Int32, n, 1))
 		err = tensors.MutableFlatData(y, func(flat []int32) { take(flat, numbers, width, split, func(n uint32) int32 { return int32(n) }) })
 	} else {
-		y = tensors.FromShape(shapes.Make(dtypes.Float32, len(indices), width-split))
+		y = tensors.FromShape(shapes.Make(dtypes.Float32, n, width-split))
 		err = tensors.MutableFlatData(y, func(flat []float32) { take(flat, numbers, width, split, math.Float32frombits) })
 	}
 	return []*tensors.Tensor{x}, []*tensors.Tensor{y}, err

@@ -2,14 +2,10 @@ package tarset
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 
-	"github.com/klauspost/compress/zstd"
-
+	"gonbatch/data/compressed"
 	"gonbatch/data/files"
 )
 
@@ -56,56 +52,19 @@ func withContent(f files.File, use func(*content, io.Reader) error) error {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // only read
-	kind, err := compression(file)
+	if f.Size == 0 {
+		return errEmpty
+	}
+	from, err := compressed.NewReader(file, f.Size)
 	if err != nil {
 		return err
 	}
-	switch plain := io.NewSectionReader(file, 0, f.Size); kind {
-	case "gzip":
-		z, err := gzip.NewReader(plain)
-		if err != nil {
-			return explained(err)
-		}
-		c := &content{from: z}
-		return use(c, c)
-	case "zstd":
-		z, err := zstd.NewReader(plain, zstd.WithDecoderConcurrency(1)) // The lanes are concurrent.
-		if err != nil {
-			return explained(err)
-		}
-		defer z.Close()
-		c := &content{from: z}
-		return use(c, c)
-	default:
-		c := &content{from: plain}
+	defer from.Close()
+	c := &content{from: from}
+	if plain, ok := from.(io.Seeker); ok {
 		return use(c, seekable{c, plain})
 	}
+	return use(c, c)
 }
 
-// compression returns what a file is compressed by, by how it begins: gzip, zstd or "".
-func compression(file *os.File) (string, error) {
-	begin := make([]byte, 4)
-	n, err := file.ReadAt(begin, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	switch begin = begin[:n]; {
-	case n == 0:
-		return "", errors.New("it is empty, so it is no tar file")
-	case bytes.HasPrefix(begin, []byte("\x1f\x8b")):
-		return "gzip", nil
-	case bytes.HasPrefix(begin, []byte("\x28\xb5\x2f\xfd")):
-		return "zstd", nil
-	}
-	return "", nil
-}
-
-// explained says what an error of a decompressor, or of package tar, means.
-func explained(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return errTruncated
-	}
-	return fmt.Errorf("%w: copy the file again, or make it again", err)
-}
-
-var errTruncated = errors.New("the file is truncated: copy it again, or make it again")
+var errEmpty = errors.New("it is empty, so it is no tar file")

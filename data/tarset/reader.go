@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"gonbatch/data/compressed"
 )
 
 // reader reads the samples of a shard in order.
@@ -37,7 +39,7 @@ func (r *reader) next() (*Sample, error) {
 			return r.finish()
 		}
 		if err != nil {
-			return nil, explained(err)
+			return nil, compressed.Explain(err)
 		}
 		if isSparse(head) {
 			return nil, fmt.Errorf("%s is a sparse file: make the tar file without --sparse", head.Name)
@@ -72,7 +74,7 @@ func (r *reader) add(head *tar.Header) (complete *Sample, err error) {
 	}
 	content, err := readAll(r.members, head.Size)
 	if err != nil {
-		r.failed = explained(err)
+		r.failed = compressed.Explain(err)
 		return complete, nil
 	}
 	r.sample.extensions, r.sample.contents = append(r.sample.extensions, extension), append(r.sample.contents, content)
@@ -97,7 +99,7 @@ func (r *reader) finish() (*Sample, error) {
 		return nil, io.EOF
 	}
 	if !r.content.ended(r.end) {
-		return nil, errTruncated
+		return nil, compressed.ErrTruncated
 	}
 	if err := onlyZeros(r.content); err != nil {
 		return nil, err
@@ -119,7 +121,7 @@ func onlyZeros(rest io.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return explained(err)
+			return compressed.Explain(err)
 		}
 	}
 }

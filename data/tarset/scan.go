@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"gonbatch/data/compressed"
 	"gonbatch/data/files"
 )
 
@@ -21,7 +22,7 @@ func scan(f files.File) (offsets []int64, err error) {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // only read
-	if err := checkFormat(file); err != nil {
+	if err := checkFormat(file, f.Size); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
 	s := scanner{file: io.NewSectionReader(file, 0, f.Size), keys: newKeys()}
@@ -32,13 +33,16 @@ func scan(f files.File) (offsets []int64, err error) {
 }
 
 // checkFormat refuses files that are often taken for tar files.
-func checkFormat(file *os.File) error {
-	switch kind, err := compression(file); {
+func checkFormat(file *os.File, size int64) error {
+	if size == 0 {
+		return errEmpty
+	}
+	switch kind, err := compressed.KindOf(file); {
 	case err != nil:
 		return err
-	case kind == "gzip":
+	case kind == compressed.Gzip:
 		return errors.New("it is compressed by gzip, so samples can't be read by number: read it with tarset.Stream, or unpack it with gunzip")
-	case kind == "zstd":
+	case kind == compressed.Zstd:
 		return errors.New("it is compressed by zstd, so samples can't be read by number: read it with tarset.Stream, or unpack it with zstd -d")
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"gonbatch/data"
-	"gonbatch/data/lane"
+	"gonbatch/data/lane/lanetest"
 	"gonbatch/data/tarset"
 )
 
@@ -138,46 +138,18 @@ func TestStreamInLanes(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		extension := slices.Sorted(maps.Keys(compressions))[random.IntN(len(compressions))]
 		var shards [][]byte
-		counts := map[string]int{} // Of each sample in the first pass, by shard and key.
+		var keys []string
 		for shard := range 1 + random.IntN(6) {
 			var members []member
 			for i := range random.IntN(9) + 1 - min(shard, 1) {
 				key := fmt.Sprintf("%d-%d", shard, i)
 				members = append(members, member{name: key + ".bin", content: key}, member{name: key + ".txt", content: key})
-				counts[key] = 0
+				keys = append(keys, key)
 			}
 			shards = append(shards, pack(t, tar.FormatPAX, members...))
 		}
 		s := stream(t, raw, extension, shards...)
-		c := lane.Config{Lanes: 2 * (1 + random.IntN(3)), Seed: seed, Block: random.IntN(5)}
-		passes := 0
-		for number := range c.Lanes { // Rank 0 has the first half of them, rank 1 the second.
-			whole, pieces := lane.New(s, c, lane.Position{Lane: number}), lane.New(s, c, lane.Position{Lane: number})
-			for whole.Position().Pass < 2 {
-				if random.IntN(3) == 0 {
-					pieces.Close()
-					pieces = lane.New(s, c, pieces.Position())
-				}
-				want, err := whole.Next()
-				got, gotErr := pieces.Next()
-				if err != nil || gotErr != nil {
-					t.Fatal(err, gotErr)
-				}
-				if got.(*tarset.Sample).Key != want.(*tarset.Sample).Key || pieces.Place() != whole.Place() {
-					t.Fatalf("seed %d, lane %d: %q in pieces, want %q", seed, number, got.(*tarset.Sample).Key, want.(*tarset.Sample).Key)
-				}
-				if passes++; whole.Place().Pass == 0 {
-					counts[want.(*tarset.Sample).Key]++
-				}
-			}
-			whole.Close()
-			pieces.Close()
-		}
-		for key, n := range counts {
-			if n != 1 {
-				t.Errorf("seed %d, %+v: sample %s is there %d times", seed, c, key, n)
-			}
-		}
+		lanetest.Divide(t, s, seed, keys, func(example any) string { return example.(*tarset.Sample).Key })
 	}
 }
 

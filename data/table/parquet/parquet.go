@@ -2,9 +2,9 @@
 //
 //	trips, err := parquet.Open("trips-{00..11}.parquet", table.Config{Labels: []string{"fare"}})
 //
-// Columns must have numbers, booleans (0 and 1) or, for classes, text. Dates, times and lists are
-// refused. A null is a missing value. Fields of a group are named "group.field". Only programs that
-// import the package have its library.
+// Stream reads them from beginning to end. Columns must have numbers, booleans (0 and 1) or, for
+// classes, text. Dates, times and lists are refused. A null is a missing value. Fields of a group
+// are named "group.field". Only programs that import the package have its library.
 package parquet
 
 import (
@@ -20,16 +20,33 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"gonbatch/data"
 	"gonbatch/data/files"
 	"gonbatch/data/table"
 )
 
 // Open opens Parquet files; see table.Open. Config.Comma and Config.Columns are for CSV only.
 func Open(pattern string, c table.Config) (*table.Table, error) {
-	if c.Comma != 0 || len(c.Columns) > 0 {
-		return nil, fmt.Errorf("parquet: open %s: Config.Comma and Config.Columns are for CSV files", pattern)
+	if err := check(pattern, c); err != nil {
+		return nil, err
 	}
 	return table.Open(pattern, reader{}, c)
+}
+
+// Stream returns a stream of the rows of Parquet files; see table.Stream. It is quick to resume,
+// because groups of rows are skipped without reading them.
+func Stream(pattern string, c table.Config) (data.Stream, error) {
+	if err := check(pattern, c); err != nil {
+		return nil, err
+	}
+	return table.Stream(pattern, reader{}, c)
+}
+
+func check(pattern string, c table.Config) error {
+	if c.Comma != 0 || len(c.Columns) > 0 {
+		return fmt.Errorf("parquet: open %s: Config.Comma and Config.Columns are for CSV files", pattern)
+	}
+	return nil
 }
 
 type reader struct{}
@@ -105,9 +122,8 @@ func (r *rows) Columns() []string { return r.columns }
 // Close implements table.Rows.
 func (r *rows) Close() error { return r.file.Close() }
 
-// Read implements table.Rows.
-func (r *rows) Read(columns []int, row func(cells []table.Cell) error) error {
-	cells := make([]table.Cell, len(columns))
+// Read implements table.Rows. It doesn't read groups of rows that it skips.
+func (r *rows) Read(columns []int, skip int, row func(cells []table.Cell) error) error {
 	converts := make([]convert, len(columns))
 	for i, column := range columns {
 		var err error
@@ -117,25 +133,19 @@ func (r *rows) Read(columns []int, row func(cells []table.Cell) error) error {
 	}
 	at := 0
 	for _, group := range r.parquet.RowGroups() {
+		if n := int(group.NumRows()); n > 0 && at+n <= skip {
+			at += n
+			continue
+		}
 		values, err := r.values(group, columns, converts)
 		if err != nil {
 			return err
 		}
-		err = func() (err error) {
-			for range group.NumRows() {
-				at++
-				if err := values.row(cells); err != nil {
-					return fmt.Errorf("row %d: %w", at, err)
-				}
-				if err := row(cells); err != nil {
-					return fmt.Errorf("row %d: %w", at, err)
-				}
-			}
-			return nil
-		}()
+		err = values.read(at, skip, int(group.NumRows()), row)
 		if err := errors.Join(err, values.close()); err != nil {
 			return err
 		}
+		at += int(group.NumRows())
 	}
 	return nil
 }
@@ -159,6 +169,22 @@ func (r *rows) values(group parquet.RowGroup, columns []int, converts []convert)
 		all[i] = &column{name: r.columns[n], reader: reader, convert: converts[i]}
 	}
 	return all, nil
+}
+
+// read calls row for n rows, of which the first one is number at of the file, unless it is one of
+// those to skip.
+func (v values) read(at, skip, n int, row func(cells []table.Cell) error) error {
+	cells := make([]table.Cell, len(v))
+	for i := range n {
+		err := v.row(cells)
+		if err == nil && at+i >= skip {
+			err = row(cells)
+		}
+		if err != nil {
+			return fmt.Errorf("row %d: %w", at+i+1, err)
+		}
+	}
+	return nil
 }
 
 // row reads a row.

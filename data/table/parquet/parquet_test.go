@@ -16,6 +16,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	library "github.com/parquet-go/parquet-go"
 
+	"gonbatch/data/lane/lanetest"
 	"gonbatch/data/table"
 	"gonbatch/data/table/parquet"
 )
@@ -146,6 +147,100 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
+// TestStream: a stream has the rows of random files, in order, however many are skipped, and lanes
+// have each row of a pass once.
+func TestStream(t *testing.T) {
+	type row struct {
+		ID float32 `parquet:"id"`
+	}
+	for seed := range uint64(15) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		dir := t.TempDir()
+		var names []string
+		var counts []int
+		for file := range 1 + random.IntN(5) {
+			n := random.IntN(40) + 1 - min(file, 1)
+			var content bytes.Buffer
+			w := library.NewGenericWriter[row](&content, library.MaxRowsPerRowGroup(1+random.Int64N(15)))
+			for i := range n {
+				if _, err := w.Write([]row{{float32(1000*file + i)}}); err != nil {
+					t.Fatal(err)
+				}
+				names = append(names, fmt.Sprint(1000*file+i))
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.parquet", file)), content.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			counts = append(counts, n)
+		}
+		s, err := parquet.Stream(filepath.Join(dir, "*.parquet"), table.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := func(example any) string {
+			x, _, err := s.Batch([]any{example})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprint(tensors.MustCopyFlatData[float32](x[0])[0])
+		}
+		for file, n := range counts {
+			for skip := range n + 2 {
+				next := skip
+				for example, err := range s.Read(file, 0, skip) {
+					if err != nil || id(example) != fmt.Sprint(1000*file+next) {
+						t.Fatalf("seed %d: row %d of file %d: %v", seed, next, file, err)
+					}
+					next++
+				}
+				if next != max(n, skip) {
+					t.Fatalf("seed %d: file %d has %d rows after %d, want %d", seed, file, next-skip, skip, n-skip)
+				}
+			}
+		}
+		lanetest.Divide(t, s, seed, names, id)
+	}
+}
+
+// TestStreamErrors: an error names the file, the row and the column, and comes after the rows
+// before, whichever are skipped.
+func TestStreamErrors(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var records []record
+	for i := range 30 {
+		one := randomRecord(random)
+		if one.Double = new(1.); i == 17 {
+			one.Double = nil
+		}
+		records = append(records, one)
+	}
+	path := filepath.Join(t.TempDir(), "0.parquet")
+	if err := os.WriteFile(path, encode(t, random, records), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := parquet.Stream(path, table.Config{Inputs: []string{"double"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for skip := range 18 {
+		rows, failed := 0, error(nil)
+		for _, err := range s.Read(0, 0, skip) {
+			if failed = err; err == nil {
+				rows++
+			}
+		}
+		if failed == nil || rows != 17-skip || !strings.Contains(failed.Error(), `0.parquet: row 18: column "double": the value is missing`) {
+			t.Errorf("after %d: %d rows, %v", skip, rows, failed)
+		}
+	}
+	if _, err := parquet.Stream(path, table.Config{Comma: ';'}); err == nil || !strings.Contains(err.Error(), "are for CSV files") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestLargeClasses: the numbers of classes may be as large as an int32, in columns of any numbers,
 // and may be names of classes.
 func TestLargeClasses(t *testing.T) {
@@ -244,6 +339,13 @@ func TestDamaged(t *testing.T) {
 		}
 		if _, err := parquet.Open(path, config); err != nil {
 			failed++
+		}
+		if s, err := parquet.Stream(path, config); err == nil {
+			for _, err := range s.Read(0, 0, random.IntN(60)) {
+				if err != nil && !strings.Contains(err.Error(), "0.parquet: ") {
+					t.Fatal(err)
+				}
+			}
 		}
 	}
 	if failed < 50 {

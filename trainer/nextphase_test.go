@@ -1,0 +1,123 @@
+package trainer_test
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/metric"
+
+	"gonbatch/data"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/trainer"
+)
+
+// sgdPhase trains by SGD, with an accuracy.
+func sgdPhase() trainer.Task {
+	accuracy := metric.NewSparseCategoricalAccuracy("Mean Accuracy", "#acc")
+	return trainer.Supervised(smallNet, loss.SparseCategoricalCrossEntropyLogits, trainer.SGD{LearningRate: 0.05, Momentum: 0.9}, accuracy)
+}
+
+// threePhases trains three phases one after another, as a program does: with Adam, by SGD with a
+// frozen layer, and by SGD with two epochs more. The one with this number is killed after a step.
+func threePhases(t *testing.T, dir string, killed int, step int64) (all []*trainer.Trainer, err error) {
+	t.Helper()
+	kill := func(number int) trainer.Option {
+		if number != killed {
+			return killAt(0)
+		}
+		return killAt(step)
+	}
+	c := trainer.Config{
+		Name: "net", MaxEpochs: 2, BatchSize: 12, Seed: 4, Loggers: []string{"none"},
+		Checkpoint: trainer.CheckpointConfig{EverySteps: 2, Dir: filepath.Join(dir, "checkpoints")},
+	}
+	first, out := newTrainer(t, c, blobTask(smallNet), trainer.WithValidation("other", otherSet), kill(0))
+	fit := func(tr *trainer.Trainer) error {
+		all = append(all, tr)
+		return tr.Fit(t.Context(), data.Range(ranktest.Blobs(60), 0, 53), ranktest.Blobs(20))
+	}
+	if err := fit(first); err != nil {
+		return all, err
+	}
+	second, err := first.NextPhase(sgdPhase(), nil, trainer.Freeze("/first"), kill(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fit(second); err != nil {
+		return all, err
+	}
+	third, err := second.NextPhase(sgdPhase(), func(c *trainer.Config) { c.MaxEpochs += 2 }, kill(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fit(third); err != nil {
+		return all, err
+	}
+	if first.World().IsMain() && (!strings.Contains(out.String(), "net-phase-2: ") || !strings.Contains(out.String(), "net-phase-3: ")) {
+		t.Errorf("the phases don't have the same output:\n%s", out)
+	}
+	return all, nil
+}
+
+// TestNextPhase: each phase begins with the weights of the one before, and has its own optimizer,
+// frozen scopes, configuration and folder. A program that is killed in any phase ends with the same
+// weights when it is started again.
+func TestNextPhase(t *testing.T) { everywhere(t, testNextPhase) }
+
+func testNextPhase(t *testing.T) {
+	dir := t.TempDir()
+	whole, err := threePhases(t, dir, -1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"net", "net-phase-2", "net-phase-3"} {
+		c := whole[i].Config()
+		if folder := filepath.Join(dir, "checkpoints") + strings.TrimPrefix(name, "net"); c.Name != name || c.Checkpoint.Dir != folder {
+			t.Errorf("phase %d is %q in %s, want %s", i+1, c.Name, c.Checkpoint.Dir, folder)
+		}
+	}
+	for i, steps := range []int64{8, 8, 16} {
+		if got := whole[i].Step(); got != steps {
+			t.Errorf("phase %d has %d steps, want %d", i+1, got, steps)
+		}
+	}
+	if !slices.Equal(trainedFloats(t, whole[0], "/first"), trainedFloats(t, whole[1], "/first")) {
+		t.Error("the frozen layer has changed")
+	}
+	if d := distance(trainedFloats(t, whole[0], "/logits"), trainedFloats(t, whole[1], "/logits")); !(d > 1e-3 && d < 3) {
+		t.Errorf("the second phase has changed the other layer by %g", d)
+	}
+	if slices.Equal(trainedFloats(t, whole[1], "/first"), trainedFloats(t, whole[2], "/first")) {
+		t.Error("the layer stays frozen in the third phase")
+	}
+	for number, step := range []int64{3, 5, 9} {
+		again := t.TempDir()
+		if all, err := threePhases(t, again, number, step); !errors.Is(err, errKilled) || len(all) != number+1 {
+			t.Fatalf("killed in phase %d: %d phases, %v", number+1, len(all), err)
+		}
+		resumed, err := threePhases(t, again, -1, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareWeights(t, weights(t, resumed[2].Store()), weights(t, whole[2].Store()))
+	}
+}
+
+// TestNextPhaseOfUnnamed: the phases of a training without a name have that of the program.
+func TestNextPhaseOfUnnamed(t *testing.T) {
+	c := trainer.Config{MaxSteps: 2, BatchSize: 12, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
+	first, _ := newTrainer(t, c, blobTask(plainNet))
+	mustFit(t, first)
+	second, err := first.NextPhase(blobTask(plainNet), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := second.Config().Name, first.Config().Name+"-phase-2"; got != want || second.Config().Checkpoint.Dir != "" {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	mustFit(t, second)
+}
