@@ -38,8 +38,8 @@ typedef void (*gb_adam)(const gb_adam_update *update);
 // gradient and the ten scalars, in the order of the struct, and returns the three new values.
 void *gb_adam_handler(gb_adam adam);
 
-// gb_trained_product is an update whose gradient is the product of a and b, of the form of a product
-// kernel. The update's gradient isn't used.
+// gb_trained_product is an update whose gradient is the product of a and b, of the form of a
+// product kernel. The update's gradient isn't used.
 typedef int (*gb_trained_product)(const int64_t *form, int64_t length, const float *a, const float *b,
                                   const gb_adam_update *update, char *error, size_t error_size);
 

@@ -63,8 +63,8 @@ var statementStart = regexp.MustCompile(`(?m)^    (?:(%\w+(?:, %\w+)*)(?::\d+)? 
 
 var valueName = regexp.MustCompile(`%\w+`)
 
-// readersIn counts the statements that read each value. Only those count on which the results of the
-// function depend.
+// readersIn counts the statements that read each value. Only those count on which the results of
+// the function depend.
 func readersIn(statements string) map[string]int {
 	readers := map[string]int{}
 	starts := statementStart.FindAllStringSubmatchIndex(statements, -1)
