@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
 
@@ -54,10 +53,14 @@ func TestCIFARWithoutNetwork(t *testing.T) {
 
 // TestCIFARInJupyter executes the notebook in a real Jupyter client.
 func TestCIFARInJupyter(t *testing.T) {
-	result := inJupyter(t, "cifar10_resnet18.ipynb", ranktest.QuickCompilation, drawCIFAR(t), "GONBATCH_CHECKPOINTS="+t.TempDir(), "TRAINER_MAX_EPOCHS=1",
-		"TRAINER_BATCH_SIZE=2", "TRAINER_LIMIT_TRAIN_BATCHES=4", "TRAINER_LIMIT_VAL_BATCHES=1", "TRAINER_EVAL_BATCH_SIZE=20")
+	result := inJupyter(t, "cifar10_resnet18.ipynb", ranktest.QuickCompilation, drawCIFAR(t), "GONBATCH_CHECKPOINTS="+t.TempDir(), "TRAINER_MAX_EPOCHS=3",
+		"TRAINER_BATCH_SIZE=16", "TRAINER_LIMIT_VAL_BATCHES=1", "TRAINER_EVAL_BATCH_SIZE=20")
 	last := result.Outputs[len(result.Outputs)-1]
-	accuracy(t, last)
+	t.Log(last)
+	if got := accuracy(t, last); got < 0.2 {
+		t.Errorf("test accuracy %.4f, want at least 0.2; guessing has 0.1:\n%s", got, last)
+	}
+	checkFall(t, printedLosses(t, last, ""), 0.9)
 	checkSpeed(t, last, "1")
 	checkShown(t, result, 0, 0, 1, 0, 0, 0, 1)
 }
@@ -113,21 +116,14 @@ func checkCIFAR(t *testing.T, u user, out string) {
 	}
 	checkSpeed(t, out, "2")
 	run := u.run(t)
-	all, err := rundir.ReadMetrics(run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var losses []float64
-	for _, m := range all {
-		if loss, ok := m.Values["train/loss"]; ok {
-			losses = append(losses, float64(loss))
-		}
-	}
-	if len(losses) < 6 || losses[len(losses)-1] > 0.6*losses[0] {
-		t.Errorf("train/loss %v, want at least 6 values that fall", losses)
+	losses := seriesOf(t, run, "", "train/loss")
+	checkFall(t, losses, 0.6)
+	if len(losses) < 6 {
+		t.Errorf("train/loss %v, want at least 6 values", losses)
 	}
 	checkLogged(t, run, "accuracy")
 	checkLogged(t, run, "speed")
+	checkRecorded(t, run, 2)
 }
 
 // trainingSpeed matches a line of the notebook's comparison of devices.
