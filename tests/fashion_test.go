@@ -15,7 +15,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestFashionMNIST trains the notebook on a part of two epochs, on one rank, and on two in bfloat16.
+// TestFashionMNIST trains the notebook on a part of two epochs, on one rank, and on two in
+// bfloat16.
 func TestFashionMNIST(t *testing.T) {
 	for tasks, precision := range map[string]string{"1": "32-true", "2": "bf16-mixed"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {

@@ -24,8 +24,8 @@ func TestGAN(t *testing.T) {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)
 			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "gan.ipynb"), "--", "-max_epochs", "2", "-limit_train_batches", "30", "-limit_val_batches", "2", "-log_every", "15")
-			// The generator can't draw digits yet, but its images are no longer noise: guessing has a
-			// confidence of 0.1.
+			// The generator can't draw digits yet, but its images are no longer noise: guessing has
+			// a confidence of 0.1.
 			if got := checkJudge(t, out); got.accuracy < 0.7 || got.confidence < 0.2 || got.confidence > 1 {
 				t.Errorf("the reader's accuracy is %g, want at least 0.7; its confidence is %g, want from 0.2 to 1:\n%s", got.accuracy, got.confidence, out)
 			}

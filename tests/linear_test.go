@@ -15,8 +15,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestLinearRegression trains the notebook on one rank, on two, and on four devices of one rank. All
-// must find the true weights, with the same validation loss after each epoch.
+// TestLinearRegression trains the notebook on one rank, on two, and on four devices of one rank.
+// All must find the true weights, with the same validation loss after each epoch.
 func TestLinearRegression(t *testing.T) {
 	var single []float64
 	for _, flags := range [][]string{{"--tasks", "1"}, {"--tasks", "2"}, {"--devices", "4"}} {
