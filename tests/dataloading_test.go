@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/tests/cluster"
 )
 
 // TestDataLoading runs the notebook on drawn faces. Its disk is so far that waiting for it, and not
@@ -14,6 +15,15 @@ import (
 func TestDataLoading(t *testing.T) {
 	u := newUser(t, ranktest.QuickCompilation)
 	out := u.mustSubmit(t, "--local", example(t, "data_loading.ipynb"), "--", "-repeats", "2", "-batches", "6", "-batch", "4", "-far", "60ms")
+	checkTimes(t, out)
+	checkRecorded(t, u.run(t), 3)
+}
+
+// loadOnTwoNodes runs the notebook on a cluster. Only rank 0 loads.
+func loadOnTwoNodes(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, append(c.Env(), ranktest.QuickCompilation)...)
+	out := u.mustSubmit(t, "--nodes", "2", "--cpus-per-task", "1", "--mpi", "pmix", "--follow", example(t, "data_loading.ipynb"),
+		"--", "-repeats", "2", "-batches", "6", "-batch", "4", "-far", "60ms")
 	checkTimes(t, out)
 	checkRecorded(t, u.run(t), 3)
 }

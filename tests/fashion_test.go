@@ -15,14 +15,16 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestFashionMNIST trains the notebook on a part of two epochs, on one rank and on two.
+// TestFashionMNIST trains the notebook on a part of two epochs, on one rank, and on two in
+// bfloat16.
 func TestFashionMNIST(t *testing.T) {
-	for _, tasks := range []string{"1", "2"} {
+	for tasks, precision := range map[string]string{"1": "32-true", "2": "bf16-mixed"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)
 			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "fashion_mnist.ipynb"),
-				"--", "-max_epochs", "2", "-limit_train_batches", "50", "-limit_val_batches", "1", "-log_every", "10")
+				"--", "-max_epochs", "2", "-limit_train_batches", "50", "-limit_val_batches", "1", "-log_every", "10", "-precision", precision)
 			checkFashion(t, u, out)
+			checkFashionBoard(t, u.run(t), precision)
 		})
 	}
 }
@@ -96,22 +98,44 @@ func checkFashion(t *testing.T, u user, out string) {
 		t.Errorf("the best weights are named %d times, want once:\n%s", n, out)
 	}
 	run := u.run(t)
-	all, err := rundir.ReadMetrics(run)
-	if err != nil {
-		t.Fatal(err)
+	losses := seriesOf(t, run, "", "train/loss")
+	checkFall(t, losses, 0.5)
+	if len(losses) != 10 {
+		t.Errorf("train/loss %v, want 10 values", losses)
 	}
-	var losses []float64
-	for _, m := range all {
-		if loss, ok := m.Values["train/loss"]; ok {
-			losses = append(losses, float64(loss))
-		}
-	}
-	if len(losses) != 10 || losses[9] > losses[0]/2 {
-		t.Errorf("train/loss %v, want 10 values that fall to less than half", losses)
-	}
-	if events, err := filepath.Glob(filepath.Join(run.TensorBoard(), "*", "events.out.tfevents.*")); err != nil || len(events) == 0 {
-		t.Errorf("no records for TensorBoard in %s: %q, %v", run.TensorBoard(), events, err)
-	}
+	wantAll(t, out, "images: the ") // The edition.
 	checkLogged(t, run, "confusion")
 	checkLogged(t, run, "mistakes")
+	checkRecorded(t, run, 2)
+}
+
+// checkFashionBoard reads what TensorBoard shows of a run: the metrics of the run directory, both
+// pictures and the hyper-parameters.
+func checkFashionBoard(t *testing.T, run rundir.Dir, precision string) {
+	t.Helper()
+	folders, err := filepath.Glob(filepath.Join(run.TensorBoard(), "*"))
+	if err != nil || len(folders) != 1 {
+		t.Fatalf("folders for TensorBoard %q, %v; want one", folders, err)
+	}
+	board := readBack[tensorboardRead](t, "tensorboard", folders[0])
+	for _, name := range []string{"train/loss", "train/learning_rate", "val/loss", "val/accuracy", "test/accuracy"} {
+		want, points := seriesOf(t, run, "", name), board.Scalars[name]
+		if len(points) != len(want) {
+			t.Errorf("TensorBoard has %d values of %s, want %d", len(points), name, len(want))
+			continue
+		}
+		for i, point := range points {
+			if got := number(t, point[1]); math.Abs(got-want[i]) > 1e-6 {
+				t.Errorf("%s at step %v is %g in TensorBoard, and %g in the run directory", name, point[0], got, want[i])
+			}
+		}
+	}
+	for _, name := range []string{"confusion", "mistakes"} {
+		if n := len(board.Images[name]); n != 1 {
+			t.Errorf("TensorBoard has %d pictures %q, want 1", n, name)
+		}
+	}
+	if got := board.HParams["precision"]; got != precision {
+		t.Errorf("the precision is %v in TensorBoard, want %s", got, precision)
+	}
 }

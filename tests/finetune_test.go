@@ -45,12 +45,18 @@ func checkFineTune(t *testing.T, u user, out string) {
 	if len(accuracies) != 2 {
 		t.Fatalf("%d accuracies, want 2, in\n%s", len(accuracies), out)
 	}
-	for _, match := range accuracies {
-		if value, err := strconv.ParseFloat(match[1], 64); err != nil || value < 0.9 {
-			t.Errorf("an accuracy of %s, want at least 0.9:\n%s", match[1], out)
+	for i, least := range []float64{0.9, 0.8} { // The second phase has 32 images to test with.
+		if value, err := strconv.ParseFloat(accuracies[i][1], 64); err != nil || value < least {
+			t.Errorf("an accuracy of %s, want at least %g:\n%s", accuracies[i][1], least, out)
 		}
 	}
 	run := u.run(t)
+	for _, phase := range []string{"shapes", "others"} {
+		checkFall(t, seriesOf(t, run, phase, "val/loss"), 0.5)
+	}
+	if all := seriesOf(t, run, "others", "val/accuracy"); all[0] > 0.97 {
+		t.Errorf("the accuracies of the second phase are %v: its task is so easy that it shows nothing", all)
+	}
 	checkNamed(t, run, "shapes", "examples")
 	checkNamed(t, run, "others", "examples", "phases")
 	checkRecorded(t, run, 3)
@@ -63,6 +69,7 @@ func TestFineTuneInJupyter(t *testing.T) {
 	if n := strings.Count(last, "macro F1 "); n != 2 || !strings.Contains(last, "diamond") {
 		t.Errorf("%d confusion matrices, want 2:\n%s", n, last)
 	}
+	checkFall(t, printedLosses(t, last, "shapes: "), 0.5)
 	checkShown(t, result, 0, 0, 0, 0, 3)
 }
 

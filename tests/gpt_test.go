@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -76,6 +77,15 @@ func TestGPTInJupyter(t *testing.T) {
 		"TRAINER_VAL_CHECK_INTERVAL=2", "TRAINER_EVAL_BATCH_SIZE=16", "TRAINER_LIMIT_VAL_BATCHES=1")
 	all := strings.Join(result.Outputs, "\n")
 	wantAll(t, all, "different ones. It begins:", "\npackage ", "val/bits_per_token", "the weights are those after step ")
+	checkShown(t, result, 0, 0, 0, 0, 0, 0, 1, 0, 0)
+	kinds := regexp.MustCompile(`characters, (\d+) different ones`).FindStringSubmatch(all)
+	losses := regexp.MustCompile(`, val/loss (\d\.\d+)`).FindAllStringSubmatch(all, -1)
+	if kinds == nil || len(losses) == 0 {
+		t.Fatalf("no number of characters, or no validation loss, in\n%s", all)
+	}
+	if loss, guess := number(t, losses[len(losses)-1][1]), math.Log(number(t, kinds[1])); loss > 0.95*guess {
+		t.Errorf("val/loss %g, want at most 0.95 of that of guessing, %g", loss, guess)
+	}
 	if last := result.Outputs[len(result.Outputs)-1]; !strings.Contains(last, "func New") || len(last) < 400 {
 		t.Errorf("the last cell has written %q", last)
 	}
@@ -85,10 +95,9 @@ func TestGPTInJupyter(t *testing.T) {
 // losses.
 func checkGPT(t *testing.T, u user, validations int) (losses []float64) {
 	t.Helper()
-	all, err := rundir.ReadMetrics(u.run(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := u.run(t)
+	all, err := rundir.ReadMetrics(run)
+	ok(t, err)
 	for _, m := range all {
 		loss, ok := m.Values["val/loss"]
 		if !ok {
@@ -102,10 +111,8 @@ func checkGPT(t *testing.T, u user, validations int) (losses []float64) {
 	if len(losses) != validations {
 		t.Fatalf("val/loss %v, want %d values", losses, validations)
 	}
-	pictures, err := filepath.Glob(filepath.Join(u.run(t).Curves(), "images", "curve", "*.png"))
-	if err != nil || len(pictures) != 1 {
-		t.Errorf("pictures %q, %v; want the loss curve", pictures, err)
-	}
+	checkLogged(t, run, "curve")
+	checkRecorded(t, run, 1)
 	return losses
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/tests/cluster"
 )
 
 // TestInference measures small batches on one rank, and on up to three.
@@ -19,6 +20,16 @@ func TestInference(t *testing.T) {
 			checkRecorded(t, u.run(t), 2)
 		})
 	}
+}
+
+// inferOnTwoNodes measures one device and both on a cluster.
+func inferOnTwoNodes(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, append(c.Env(), ranktest.QuickCompilation)...)
+	out := u.mustSubmit(t, "--nodes", "2", "--cpus-per-task", "1", "--mpi", "pmix", "--follow", example(t, "inference.ipynb"),
+		"--", "-sizes", "1,8", "-period", "200ms")
+	checkSpeeds(t, out, 4)
+	wantAll(t, out, "devices: 1, batch   8: median ", "devices: 2, batch   8: median ")
+	checkRecorded(t, u.run(t), 2)
 }
 
 // TestInferenceInJupyter executes the notebook in a real Jupyter client.

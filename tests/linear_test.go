@@ -6,31 +6,45 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
 
-// TestLinearRegression trains the notebook on one rank and on two. Both must find the true weights,
-// with the same validation loss after each epoch.
+// TestLinearRegression trains the notebook on one rank, on two, and on four devices of one rank.
+// All must find the true weights, with the same validation loss after each epoch.
 func TestLinearRegression(t *testing.T) {
 	var single []float64
-	for _, tasks := range []string{"1", "2"} {
+	for _, flags := range [][]string{{"--tasks", "1"}, {"--tasks", "2"}, {"--devices", "4"}} {
 		u := newUser(t, ranktest.QuickCompilation)
-		out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "linear_regression.ipynb"))
+		out := u.mustSubmit(t, append([]string{"--local", example(t, "linear_regression.ipynb")}, flags...)...)
 		losses := checkRegression(t, u, out, 8)
 		if single == nil {
 			single = losses
 		}
 		for i, loss := range losses {
 			if math.Abs(loss-single[i]) > 1e-4*single[i] {
-				t.Errorf("epoch %d on %s ranks: val/loss %g, on one rank %g", i+1, tasks, loss, single[i])
+				t.Errorf("epoch %d with %q: val/loss %g, on one rank %g", i+1, flags, loss, single[i])
 			}
 		}
+		if flags[0] == "--devices" {
+			wantAll(t, read(t, u.run(t).RankLog(0)), "4 cpu devices on ")
+		}
+		checkRates(t, seriesOf(t, u.run(t), "", "train/learning_rate"), 0.03, 0.003, 0.0003)
+		checkRecorded(t, u.run(t), 1)
+	}
+}
+
+// checkRates checks that a learning rate has taken these values, one after the other.
+func checkRates(t *testing.T, logged []float64, want ...float64) {
+	t.Helper()
+	rates := slices.CompactFunc(slices.Clone(logged), func(a, b float64) bool { return a == b })
+	if !slices.EqualFunc(rates, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-4*b }) {
+		t.Errorf("the learning rates are %v, want %v", rates, want)
 	}
 }
 
@@ -39,12 +53,15 @@ func linearOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, append(c.Env(), ranktest.QuickCompilation)...)
 	out := u.mustSubmit(t, "--nodes", "2", "--cpus-per-task", "1", "--mpi", "pmix", "--follow", example(t, "linear_regression.ipynb"), "--", "-max_epochs", "4")
 	checkRegression(t, u, out, 4)
+	checkRates(t, seriesOf(t, u.run(t), "", "train/learning_rate"), 0.03, 0.003)
 }
 
 // TestLinearRegressionInJupyter executes the notebook in a real Jupyter client.
 func TestLinearRegressionInJupyter(t *testing.T) {
 	result := inJupyter(t, "linear_regression.ipynb", ranktest.QuickCompilation)
-	checkWeights(t, result.Outputs[len(result.Outputs)-1])
+	last := result.Outputs[len(result.Outputs)-1]
+	checkWeights(t, last)
+	checkShown(t, result, 0, 0, 0, 0, 1)
 }
 
 // checkRegression checks what a run of the notebook has found, and returns the validation losses
@@ -53,15 +70,7 @@ func checkRegression(t *testing.T, u user, out string, epochs int) (losses []flo
 	t.Helper()
 	checkWeights(t, out)
 	run := u.run(t)
-	all, err := rundir.ReadMetrics(run)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range all {
-		if loss, ok := m.Values["val/loss"]; ok {
-			losses = append(losses, float64(loss))
-		}
-	}
+	losses = seriesOf(t, run, "", "val/loss")
 	if len(losses) != epochs || losses[0] < losses[epochs-1] || losses[epochs-1] > 0.0115 || losses[epochs-1] < 0.009 {
 		t.Errorf("val/loss %v, want %d values that fall to the noise's variance, 0.01", losses, epochs)
 	}
@@ -74,14 +83,14 @@ func checkRegression(t *testing.T, u user, out string, epochs int) (losses []flo
 }
 
 // learnedWeight matches a line of the notebook's result.
-var learnedWeight = regexp.MustCompile(`weight \d: learned ([-+.\d]+), true ([-+.\d]+)`)
+var learnedWeight = regexp.MustCompile(`(?:weight \d|bias): learned ([-+.\d]+), true ([-+.\d]+)`)
 
-// checkWeights checks that rank 0 alone printed the weights, and that they are right.
+// checkWeights checks that rank 0 alone printed the weights and the bias, and that they are right.
 func checkWeights(t *testing.T, out string) {
 	t.Helper()
 	lines := learnedWeight.FindAllStringSubmatch(out, -1)
-	if len(lines) != 10 {
-		t.Fatalf("%d weights, want 10, in\n%s", len(lines), out)
+	if len(lines) != 11 || lines[10][2] != "+3.000" {
+		t.Fatalf("%d weights, want 10 and the bias, in\n%s", len(lines), out)
 	}
 	for _, line := range lines {
 		learned, errLearned := strconv.ParseFloat(line[1], 64)

@@ -18,6 +18,7 @@ func TestLocalMNIST(t *testing.T) {
 	run := u.run(t)
 	wantAll(t, out, "epoch 2/2  step 1874/1874", "macro F1 0.9", run.Path(), "metrics", "checkpoint")
 	checkRecorded(t, run, 1)
+	checkFall(t, seriesOf(t, run, "", "train/loss"), 0.3)
 	wantAll(t, read(t, run.RankLog(0)), "epoch 2/2  step 1874/1874", "1 cpu device on ")
 	wantAll(t, read(t, run.Metrics()), `"step":1874`)
 }

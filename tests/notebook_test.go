@@ -26,6 +26,7 @@ func TestNotebookInJupyter(t *testing.T) {
 		t.Errorf("test accuracy %.4f, want at least 0.985:\n%s", got, last)
 	}
 	wantAll(t, last, "class", "precision", "macro F1 0.9")
+	checkFall(t, printedLosses(t, last, ""), 0.7) // One for each epoch.
 	checkShown(t, result, 0, 0, 0, 1)
 }
 

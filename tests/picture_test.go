@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gonbatch/internal/rundir"
@@ -74,6 +75,27 @@ func checkRecorded(t *testing.T, run rundir.Dir, want int) {
 	}
 	if n != want {
 		t.Errorf("executed.ipynb has %d pictures, want %d", n, want)
+	}
+	checkRendered(t, run, want)
+}
+
+// checkRendered checks that nbconvert makes a page of a run's executed notebook, with this many
+// pictures and without an error.
+func checkRendered(t *testing.T, run rundir.Dir, want int) {
+	t.Helper()
+	nb := executedOf(t, run)
+	for i, cell := range nb.Cells {
+		if cell.Error != "" {
+			t.Errorf("code cell %d of executed.ipynb has failed:\n%s", i+1, cell.Error)
+		}
+	}
+	if n := strings.Count(nb.HTML, `src="data:image/png;base64,`); n != want {
+		t.Errorf("nbconvert's page has %d pictures, want %d", n, want)
+	}
+	for _, failure := range []string{"Traceback (most recent call last)", "panic: "} {
+		if strings.Contains(nb.HTML, failure) {
+			t.Errorf("nbconvert's page has %q", failure)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func TestSlurm(t *testing.T) {
 		"a launcher and an MPI that do not match": mismatch, "a failing notebook": failing, "cancel": cancel, "by hand": byHand,
 		"hostile names": hostile, "refused by sbatch": refused, "fences": fences, "linear regression": linearOnTwoNodes, "a GPT": gptOnTwoNodes,
 		"Fashion-MNIST": fashionOnTwoNodes, "CIFAR-10": cifarOnTwoNodes, "the tour": tourFromJupyter, "the GAN": ganFromJupyter,
-		"a sweep": sweepOnTwoNodes, "fine-tuning": fineTuneOnTwoNodes,
+		"a sweep": sweepOnTwoNodes, "fine-tuning": fineTuneOnTwoNodes, "data loading": loadOnTwoNodes, "inference": inferOnTwoNodes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,6 +49,7 @@ func trainOnTwoNodes(t *testing.T, c *cluster.Cluster, mpi, library string, upda
 	if other := read(t, run.RankLog(1)); strings.Contains(other, "test/") {
 		t.Errorf("rank 1 printed the result too:\n%s", other)
 	}
+	checkFall(t, seriesOf(t, run, "", "train/loss"), 0.5)
 	wantAll(t, read(t, run.Metrics()), `"train/loss":`, `"test/accuracy":`, fmt.Sprintf(`"step":%d`, updates))
 	checkpoint := filepath.Join(run.Checkpoints(), "train", fmt.Sprintf("step-%08d", updates))
 	if err := folder.Verify(checkpoint); err != nil {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/rundir"
 	"gonbatch/submit/result"
 	"gonbatch/tests/cluster"
 )
@@ -29,16 +28,12 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%d results of the sweep, want 2:\n%s", n, out)
 	}
 	run := u.run(t)
-	all, err := rundir.ReadMetrics(run)
-	ok(t, err)
-	losses := map[string]int{}
-	for _, m := range all {
-		if _, ok := m.Values["train/loss"]; ok {
-			losses[m.Training]++
+	for training, part := range map[string]float64{"rate-1e-5": 0.99, "rate-2e-3": 0.5} {
+		losses := seriesOf(t, run, training, "train/loss")
+		checkFall(t, losses, part)
+		if len(losses) != 3 {
+			t.Errorf("%s: train/loss %v, want 3 values", training, losses)
 		}
-	}
-	if len(losses) != 2 || losses["rate-1e-5"] != 3 || losses["rate-2e-3"] != 3 {
-		t.Errorf("the numbers of losses are %v, want 3 for each rate", losses)
 	}
 	compared := result.Compare(result.At(run.Path()))
 	if got := compared.Columns; len(compared.Rows) != 2 || !slices.Equal(got[:3], []string{"run", "training", "learning_rate"}) {

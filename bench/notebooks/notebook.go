@@ -23,8 +23,15 @@ type notebook struct {
 	args  []string // After "--".
 	needs func(context.Context) error
 	shows *regexp.Regexp // Lines of its output that the page shows.
+	whole string         // The ID of a cell whose output the page shows, all of it.
+	bench string         // The workload of bench/ that stands for it.
 	goals []goal
+
+	pictures int // How many of its pictures the page shows, the last ones: mostPictures if unset.
 }
+
+// mostPictures is how many pictures of most notebooks the page shows.
+const mostPictures = 2
 
 // goal is a value that a notebook must reach.
 type goal struct {
@@ -32,26 +39,45 @@ type goal struct {
 	met  func(result) bool
 }
 
+// The workloads of bench/ that stand for several notebooks, and where their results are.
+const (
+	step     = "[step](../bench/results/step.md)"
+	cnn      = "CNN in " + step
+	smallCNN = cnn + ", a larger network"
+)
+
 // notebooks are all of them, in the order in which a newcomer reads them.
 var notebooks = []notebook{
-	{name: "tour", shows: regexp.MustCompile(`^answers: `)},
-	{name: "linear_regression", shows: lines(`test/`, `^weight`, `^bias`)},
+	{name: "tour", bench: smallCNN, shows: lines(`^answers: `), goals: []goal{atLeast("test/accuracy", 0.95)}},
+	{name: "linear_regression", bench: "none: too small to measure", shows: lines(`^weight`, `^bias`), goals: []goal{atMost("val/loss", 0.0115)}},
 	{
-		name: "mnist", args: []string{"-epochs", "5"}, shows: lines(`^ *class `, `^ *\d +\d`, `^accuracy `),
+		name: "mnist", bench: cnn + ", the same network", args: []string{"-epochs", "5"}, shows: lines(`^ *class `, `^ *\d +\d`, `^accuracy `),
 		goals: []goal{atLeast("test/accuracy", 0.99)},
 	},
-	{name: "mnist_sweep", shows: lines(`^rate `, `^the best `, `^of \d+ rates`)},
-	{name: "fashion_mnist", goals: []goal{atLeast("test/accuracy", 0.90)}},
-	{name: "finetune", shows: lines(`^accuracy `)},
 	{
-		name: "gan", shows: lines(`^the reader's accuracy `, `^of \d+ drawn digits`, `^\d+ are the digit`),
+		name: "mnist_sweep", bench: smallCNN, shows: lines(`^rate `, `^the best `, `^of \d+ rates`),
+		goals: []goal{atLeast("rate-1e-3 test/accuracy", 0.97)},
+	},
+	{name: "fashion_mnist", bench: smallCNN, shows: lines(`^images: `), goals: []goal{atLeast("test/accuracy", 0.90)}},
+	{
+		name: "finetune", bench: smallCNN, pictures: 3, shows: lines(`^accuracy `),
+		goals: []goal{atLeast("shapes val/accuracy", 0.95), atLeast("others val/accuracy", 0.95)},
+	},
+	{
+		name: "gan", bench: "none, but its layers are like those of the CNN in " + step, shows: lines(`^the reader's accuracy `, `^of \d+ drawn digits`, `^\d+ are the digit`),
 		goals: []goal{{"the reader's mean confidence >= 0.9, 900 of 1,000 are the digit that was asked for, and each digit is there 50 times", digitsAreRead}},
 	},
-	{name: "gpt", shows: lines(`^a GPT of `)},
-	{name: "gpt_ranks", file: "gpt", flags: onAllCores(), shows: lines(`^a GPT of `)},
-	{name: "data_loading", shows: lines(`images/s`, ` ms`)},
-	{name: "inference", flags: onAllCores(), shows: lines(`^devices: `)},
-	{name: "cifar10_resnet18", flags: onAllCores(), needs: cifar10Images, shows: lines(`^devices: `), goals: []goal{atLeast("test/accuracy", 0.9)}},
+	{
+		name: "gpt", shows: lines(`^a GPT of `), whole: "write", bench: "GPT in " + step + ", a larger model",
+		goals: []goal{atMost("val/loss", 1.5)},
+	},
+	{name: "gpt_ranks", file: "gpt", flags: onAllCores(), shows: lines(`^a GPT of `), goals: []goal{atMost("val/loss", 1.5)}},
+	{name: "data_loading", shows: lines(`images/s`, ` ms`), bench: "loader: [results](../bench/results/loader.md)"},
+	{name: "inference", flags: onAllCores(), shows: lines(`^devices: `), bench: "inference: [results](../bench/results/inference.md)"},
+	{
+		name: "cifar10_resnet18", flags: onAllCores(), needs: cifar10Images, shows: lines(`^devices: `),
+		bench: "ResNet-18 in " + step, goals: []goal{atLeast("test/accuracy", 0.9)},
+	},
 }
 
 // onAllCores are the flags for a rank on each core. Their number is a power of two, which divides
@@ -89,6 +115,14 @@ func lines(patterns ...string) *regexp.Regexp {
 // atLeast is a goal for a metric.
 func atLeast(metric string, least float64) goal {
 	return goal{fmt.Sprintf("%s >= %g", metric, least), func(r result) bool { return r.Metrics[metric] >= least }}
+}
+
+// atMost is a goal for a metric that must be there.
+func atMost(metric string, most float64) goal {
+	return goal{fmt.Sprintf("%s <= %g", metric, most), func(r result) bool {
+		value, measured := r.Metrics[metric]
+		return measured && value <= most
+	}}
 }
 
 // What the reader of gan.ipynb says of 1,000 drawn digits.

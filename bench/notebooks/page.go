@@ -29,12 +29,35 @@ work ran at the same time, and the time is too long.
 			n.row(&b, r)
 		}
 	}
+	workloads(&b)
 	for _, n := range notebooks {
 		if r, ok := all[n.name]; ok {
 			n.section(&b, r)
 		}
 	}
 	return b.String()
+}
+
+// workloads writes which benchmark stands for which notebook.
+func workloads(b *strings.Builder) {
+	b.WriteString(`
+## Next to PyTorch
+
+This page compares nothing. ` + "`make bench`" + ` measures the work of the notebooks next to PyTorch, on one
+machine in one run; this workload of bench/ stands for each:
+
+| notebook | workload |
+|---|---|
+`)
+	for _, n := range notebooks {
+		if n.file == "" {
+			fmt.Fprintf(b, "| [%s](../%s) | %s |\n", n.name, n.path(), n.bench)
+		}
+	}
+	b.WriteString(`
+The MLP of step stands for no notebook: it shows a network whose gradients are large for its work.
+[Performance](performance.md) sums the results up.
+`)
 }
 
 // row writes a row of the table.
@@ -68,7 +91,7 @@ func (n notebook) section(b *strings.Builder, r result) {
 		if i == 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(b, "    %s\n", line)
+		b.WriteString(strings.TrimRight("    "+line, " ") + "\n")
 	}
 	for i, picture := range r.Pictures {
 		fmt.Fprintf(b, "\n![picture %d of %s](images/notebooks/%s)\n", i+1, n.name, picture)

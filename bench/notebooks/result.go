@@ -2,9 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/prometheus/procfs"
 
-	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 )
 
@@ -65,11 +63,11 @@ func (n notebook) run(ctx context.Context, submit string, o options, out io.Writ
 			r.Output = append(r.Output, strings.TrimRight(line, "\n"))
 		}
 	}
-	return r, r.read(folder, n.name, o.pictures)
+	return r, r.read(folder, n, o.pictures)
 }
 
-// read reads the metrics of the only run in a folder, and copies its pictures.
-func (r *result) read(folder, name, pictures string) error {
+// read reads the metrics and the output of the only run in a folder, and copies its pictures.
+func (r *result) read(folder string, n notebook, pictures string) error {
 	runs, err := rundir.List(folder)
 	if err != nil {
 		return err
@@ -82,15 +80,17 @@ func (r *result) read(folder, name, pictures string) error {
 		return err
 	}
 	r.Metrics = last(measured)
-	drawn, err := drawnIn(runs[0])
+	cells, err := executedCells(runs[0])
 	if err != nil {
 		return err
 	}
+	r.Output = append(r.Output, printedBy(cells, n.whole)...)
+	drawn := drawnBy(cells, cmp.Or(n.pictures, mostPictures))
 	if err := os.MkdirAll(pictures, 0o755); err != nil {
 		return err
 	}
 	for i, content := range drawn {
-		file := fmt.Sprintf("%s-%d.png", name, i+1)
+		file := fmt.Sprintf("%s-%d.png", n.name, i+1)
 		r.Pictures = append(r.Pictures, file)
 		if err := os.WriteFile(filepath.Join(pictures, file), content, 0o644); err != nil {
 			return err
@@ -115,55 +115,6 @@ func last(all []rundir.Measurement) map[string]float64 {
 		}
 	}
 	return found
-}
-
-// mostPictures is how many of a notebook's pictures the page shows: the last ones.
-const mostPictures = 2
-
-// drawnIn returns the last pictures of the executed notebook.
-func drawnIn(d rundir.Dir) ([][]byte, error) {
-	text, err := os.ReadFile(d.Executed())
-	if err != nil {
-		return nil, err
-	}
-	notebook, err := nbformat.Parse(d.Executed(), text) // Read would leave out the outputs.
-	if err != nil {
-		return nil, err
-	}
-	var all [][]byte
-	for _, cell := range notebook.Cells {
-		pictures, err := picturesOf(cell.Field("outputs"))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.Executed(), err)
-		}
-		all = append(all, pictures...)
-	}
-	return all[max(0, len(all)-mostPictures):], nil
-}
-
-func picturesOf(outputs json.RawMessage) (all [][]byte, err error) {
-	var parsed []struct {
-		Data struct {
-			PNG string `json:"image/png"`
-		} `json:"data"`
-	}
-	if outputs == nil {
-		return nil, nil // Of Markdown.
-	}
-	if err := json.Unmarshal(outputs, &parsed); err != nil {
-		return nil, err
-	}
-	for _, output := range parsed {
-		if output.Data.PNG == "" {
-			continue
-		}
-		content, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(output.Data.PNG, "\n", ""))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, content)
-	}
-	return all, nil
 }
 
 // missed returns an error that names the goals which a result doesn't reach.

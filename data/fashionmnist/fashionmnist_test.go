@@ -107,6 +107,46 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
+// TestEdition finds each edition by its files' names and sizes, and the original one first.
+func TestEdition(t *testing.T) {
+	data := t.TempDir()
+	getenv := func(string) string { return data }
+	steps := []struct {
+		add  edition
+		dir  string
+		want string
+	}{
+		{edition{}, "", ""},
+		{npmEdition, npmDir(Dir(getenv)), npmEdition.name},
+		{original, Dir(getenv), original.name},
+	}
+	for i, step := range steps {
+		if i > 0 {
+			writeEmpty(t, step.dir, step.add)
+		}
+		if got := Edition(getenv); got != step.want {
+			t.Errorf("after %d editions: %q, want %q", i, got, step.want)
+		}
+	}
+}
+
+// writeEmpty writes files of an edition's sizes.
+func writeEmpty(t *testing.T, dir string, e edition) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range e.files() {
+		path := filepath.Join(dir, f.Name)
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, f.Size); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Two classes of three images: the last two of each are written, and the classes take turns.
 func TestWritePart(t *testing.T) {
 	var classes [][][]byte

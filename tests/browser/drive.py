@@ -13,7 +13,7 @@ import sys
 
 from playwright.sync_api import sync_playwright
 
-CELL = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook .jp-Cell"
+CELL = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook .jp-CodeCell"
 OUTPUTS = ".jp-OutputArea-output"
 # What is immediate on an idle machine may take minutes on a busy one.
 PAGE_LIMIT = 300_000
@@ -52,7 +52,7 @@ class Lab:
             item.hover() if depth < len(path) - 2 else item.click()
 
     def run(self, code):
-        """Type a cell below the last one, run it, and return its index."""
+        """Type a cell below the last code cell, run it, and return its index among the code cells."""
         cells = self.page.locator(CELL)
         count = cells.count()
         last = cells.nth(count - 1)
@@ -69,7 +69,7 @@ class Lab:
         return count - 1
 
     def count(self):
-        """Return the number of cells in the notebook."""
+        """Return the number of code cells in the notebook."""
         return self.page.locator(CELL).count()
 
     def ended(self, cell, seconds):

@@ -50,7 +50,7 @@ func (l *Lab) Menu(labels ...string) { l.t.Helper(); l.do("menu", args{"path": l
 // Save saves the notebook.
 func (l *Lab) Save() { l.t.Helper(); l.do("save", nil, 0, nil) }
 
-// Count returns the number of cells in the notebook.
+// Count returns the number of code cells in the notebook.
 func (l *Lab) Count() (cells int) { l.t.Helper(); l.do("count", nil, 0, &cells); return cells }
 
 // Run types a cell below the last one, starts it without waiting, and returns its index.
