@@ -1,7 +1,12 @@
 package distributed
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/distributed/pjrt"
 	"gonbatch/internal/allranks"
@@ -22,5 +27,25 @@ import (
 func (w *World) SyncBatchNorm(g *graph.Graph) {
 	if w.Size() > 1 {
 		allranks.Attach(g, pjrt.AllReduceMean)
+	}
+}
+
+// warnOfLocalNorms warns once if SyncBatchNorm was called, and the step in g has more batch
+// normalizations than those of cnn.BatchNorm.
+func (w *World) warnOfLocalNorms(store *model.Store, g *graph.Graph) {
+	synchronized, ok := allranks.Uses(g)
+	if !ok || !w.IsMain() {
+		return
+	}
+	all := 0
+	for v := range store.IterVariables() {
+		if v.Name() == "avg_weight" && strings.HasSuffix(v.Path(), "/"+norm.BatchNormalizationScopeName+"/avg_weight") && v.ChangedInGraph(g) {
+			all++
+		}
+	}
+	line := fmt.Sprintf("gonbatch: warning: %d of the model's %d batch normalizations use each rank's own part of the batch: replace norm.BatchNorm by cnn.BatchNorm", all-synchronized, all)
+	if all > synchronized && !w.said[line] {
+		w.said[line] = true
+		fmt.Fprintln(w.log, line)
 	}
 }

@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -28,14 +29,19 @@ func normNet(scope *model.Scope, x *graph.Node) *graph.Node {
 }
 
 // TestBatchNormOverDevices: the devices of one process normalize over the whole batch, as a single
-// device does. (Ranks normalize over their own parts: see docs/adr/0003.)
+// device does. With GoMLX's layer, ranks normalize their own parts: their weights differ, and rank 0
+// warns once.
 func TestBatchNormOverDevices(t *testing.T) {
 	if ranktest.InRank() {
 		w := initWorld(t)
 		store := model.NewStore()
 		store.SetParam("/"+model.ParamInitialSeed, int64(42))
 		sgd := w.Optimizer(optimizer.StochasticGradientDescent().WithLearningRate(0.05).WithDecay(false).Done())
-		trainer := train.NewTrainer(w.Backend(), store, normNet, loss.SparseCategoricalCrossEntropyLogits, sgd, nil, nil)
+		network := func(scope *model.Scope, x *graph.Node) *graph.Node {
+			w.SyncBatchNorm(x.Graph())
+			return normNet(scope, x)
+		}
+		trainer := train.NewTrainer(w.Backend(), store, network, loss.SparseCategoricalCrossEntropyLogits, sgd, nil, nil)
 		loader, err := w.Loader(ranktest.Blobs(145), distributed.LoaderOptions{BatchSize: 12, Shuffle: true, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
@@ -59,11 +65,10 @@ func TestBatchNormOverDevices(t *testing.T) {
 		return flat
 	}
 	one, _ := run(t, ranktest.Torchrun, 1)
-	difference := func(devices string) float64 {
-		other, _ := run(t, ranktest.Torchrun, 1, "GONBATCH_DEVICES="+devices)
+	difference := func(other outcome) float64 {
 		a, b := all(one), all(other)
 		if len(a) == 0 || len(a) != len(b) {
-			t.Fatalf("%d weights on one device, %d on several", len(a), len(b))
+			t.Fatalf("%d weights on one device, %d on others", len(a), len(b))
 		}
 		var sum, norm float64
 		for i := range a {
@@ -72,8 +77,17 @@ func TestBatchNormOverDevices(t *testing.T) {
 		return math.Sqrt(sum / norm)
 	}
 	for _, devices := range []string{"2", "3"} {
-		if d := difference(devices); !(d <= 1e-5) {
-			t.Errorf("%s devices: the weights differ by %.2g", devices, d)
+		other, out := run(t, ranktest.Torchrun, 1, "GONBATCH_DEVICES="+devices)
+		if d := difference(other); !(d <= 1e-5) || strings.Contains(out, "cnn.BatchNorm") {
+			t.Errorf("%s devices: the weights differ by %.2g:\n%s", devices, d, out)
 		}
+	}
+	other, out := run(t, ranktest.Torchrun, 2)
+	if d := difference(other); !(d > 0.05 && d < 0.09) {
+		t.Errorf("2 ranks: the weights differ by %.2g, want about 7 %%", d)
+	}
+	const warning = "gonbatch: warning: 1 of the model's 2 batch normalizations use each rank's own part of the batch: replace norm.BatchNorm by cnn.BatchNorm"
+	if n := strings.Count(out, warning); n != 1 {
+		t.Errorf("2 ranks: %d warnings:\n%s", n, out)
 	}
 }

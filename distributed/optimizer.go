@@ -63,7 +63,7 @@ func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []
 		w.forecaster.sees(store)
 		return gradients
 	}
-	w.shareForStep(store)
+	w.shareForStep(store, gradients)
 	buffers := changedBuffers(store, gradients)
 	nodes := gradients
 	for _, v := range buffers {
@@ -77,9 +77,12 @@ func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []
 }
 
 // shareForStep prepares the variables of a step whose gradients are about to be reduced.
-func (w *World) shareForStep(store *model.Store) {
+func (w *World) shareForStep(store *model.Store, gradients []*graph.Node) {
 	if err := w.ShareVariables(store); err != nil {
 		panic(err)
+	}
+	if len(gradients) > 0 {
+		w.warnOfLocalNorms(store, gradients[0].Graph())
 	}
 	w.forecaster.sees(store)
 }

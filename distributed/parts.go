@@ -31,7 +31,7 @@ func (w *World) PartLength(size int) int { return (size + w.Size() - 1) / w.Size
 // ScatterGradients is like AverageGradients, but returns only this rank's part of each mean, as a
 // vector of PartLength elements. It uses a reduce-scatter instead of an all-reduce for each bucket.
 func (w *World) ScatterGradients(store *model.Store, gradients []*graph.Node) []*graph.Node {
-	w.shareForStep(store)
+	w.shareForStep(store, gradients)
 	parts := w.scatter(gradients)
 	if w.Size() == 1 {
 		return parts

@@ -46,6 +46,37 @@ func TestConfigSources(t *testing.T) {
 	}
 }
 
+// TestStrategySources: flags and the environment require each strategy that fits the world. Flags
+// come first.
+func TestStrategySources(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		fitting := []string{"auto", "single", "zero1"}
+		if world(t).Size() > 1 {
+			fitting = []string{"auto", "ddp", "zero1"}
+		} else if world(t).Devices() > 1 {
+			fitting = []string{"auto", "spmd"}
+		}
+		for _, strategy := range fitting {
+			for _, source := range []struct {
+				variable string
+				flags    []string
+			}{{strategy, nil}, {"", []string{"-strategy", strategy}}, {"none of them", []string{"-strategy", strategy}}} {
+				t.Setenv("TRAINER_STRATEGY", source.variable)
+				var c trainer.Config
+				flags := flag.NewFlagSet("notebook", flag.ContinueOnError)
+				c.AddFlags(flags)
+				if err := flags.Parse(source.flags); err != nil {
+					t.Fatal(err)
+				}
+				tr, _ := newTrainer(t, c, blobTask(plainNet))
+				if got := tr.Config().Strategy; got != strategy {
+					t.Errorf("%+v: the strategy is %q, want %q", source, got, strategy)
+				}
+			}
+		}
+	})
+}
+
 // TestTrueByDefault: all sources can turn off what is on by default, and the program's own values
 // stay as they are.
 func TestTrueByDefault(t *testing.T) {

@@ -49,6 +49,18 @@ func everywhere(t *testing.T, body func(t *testing.T)) {
 	}
 }
 
+// hereAndOnTwoRanks is everywhere for tests that take longer.
+func hereAndOnTwoRanks(t *testing.T, body func(t *testing.T)) {
+	t.Helper()
+	body(t)
+	if ranktest.InRank() {
+		return
+	}
+	if out, err := ranktest.Start(t, ranktest.Torchrun, 2, []string{"GONBATCH_DEVICES=1"}); err != nil {
+		t.Errorf("2 ranks: %v:\n%s", err, out)
+	}
+}
+
 func plainSGD(rate float64) optimizer.Interface {
 	return optimizer.StochasticGradientDescent().WithLearningRate(rate).WithDecay(false).Done()
 }

@@ -103,8 +103,12 @@ func randomGroups(random *rand.Rand, ranks int) [][]int {
 // randomValues are each rank's value, of a random type and shape. The first axis is often a
 // multiple of 12, which all groups divide.
 func randomValues(random *rand.Rand, ranks int, types []dtypes.DType) []value {
-	dtype := pick(random, types)
 	dimensions := pick(random, [][]int{{}, {1}, {7}, {0, 3}, {12}, {24, 5}, {12, 0}, {3, 2, 1}, {12, 1, 3}, {12 * (1 + random.IntN(1500))}})
+	return valuesOf(random, ranks, pick(random, types), dimensions)
+}
+
+// valuesOf are each rank's value of a type and shape.
+func valuesOf(random *rand.Rand, ranks int, dtype dtypes.DType, dimensions []int) []value {
 	size := 1
 	for _, n := range dimensions {
 		size *= n

@@ -64,8 +64,13 @@ func distinct(random *rand.Rand, ranks int, dtype dtypes.DType) []value {
 	for len(all[0].flat) > 200 {
 		all = randomValues(random, ranks, []dtypes.DType{dtype})
 	}
+	return apart(random, all)
+}
+
+// apart makes the values of the ranks differ in each place.
+func apart(random *rand.Rand, all []value) []value {
 	for i := range all[0].flat {
-		for rank, other := range random.Perm(ranks) {
+		for rank, other := range random.Perm(len(all)) {
 			all[rank].flat[i] = float64(other*8 + random.IntN(4))
 		}
 	}

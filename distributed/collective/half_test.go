@@ -37,24 +37,34 @@ func TestHalf(t *testing.T) {
 	})
 }
 
-// TestHalfTravels: values of half precision travel as they are, in half of the bytes of float32.
+// TestHalfTravels: values of half precision travel as they are: all ranks together send no more
+// bytes than these have, to each rank that needs them.
 func TestHalfTravels(t *testing.T) {
-	ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun}, 3, func(t *testing.T) {
+	overTCP := ranktest.OpenMPI.With(" over TCP", "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self") // What travels in shared memory can't be counted.
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun, overTCP}, 3, func(t *testing.T) {
 		w := open(t)
-		sent := func(dtype dtypes.DType) float64 {
+		const size = 3 << 17
+		for _, test := range []struct {
+			step
+			dtype dtypes.DType
+			times float64 // Each value is sent that often.
+		}{
+			{step{kind: "all-reduce"}, dtypes.BFloat16, 4}, {step{kind: "all-reduce", op: collective.Max}, dtypes.Float16, 4}, {step{kind: "reduce-scatter"}, dtypes.BFloat16, 2},
+			{step{kind: "all-to-all"}, dtypes.BFloat16, 2}, {step{kind: "broadcast", root: 1}, dtypes.BFloat16, 2}, {step{kind: "all-gather"}, dtypes.BFloat16, 6},
+		} {
 			exec := graph.MustNewExec(w.Backend(), func(x *graph.Node) *graph.Node {
-				half := graph.ConvertDType(graph.IotaFull(x.Graph(), shapes.Make(dtypes.Float32, 1<<20)), dtype)
-				return graph.ReduceAllSum(collective.Over(w).AllReduce(half, collective.Sum))
+				half := graph.ConvertDType(graph.IotaFull(x.Graph(), shapes.Make(dtypes.Float32, size)), test.dtype)
+				return graph.ReduceAllSum(test.build(w, half))
 			})
 			exec.MustCall1(float32(0)) // It makes connections.
 			before := written(t)
 			exec.MustCall1(float32(0))
-			return float64(written(t) - before)
-		}
-		whole := sent(dtypes.Float32)
-		for _, dtype := range []dtypes.DType{dtypes.Float16, dtypes.BFloat16} {
-			if half := sent(dtype); !(half > 0.45*whole && half < 0.55*whole) {
-				t.Errorf("rank %d sends %.0f bytes of %s, and %.0f of float32", w.Rank(), half, dtype, whole)
+			sent := []float64{float64(written(t) - before)}
+			if err := w.AllReduceSum(sent); err != nil {
+				t.Fatal(err)
+			}
+			if want := test.times * 2 * size; !(sent[0] > 0.99*want && sent[0] < 1.05*want) {
+				t.Errorf("%s of %s: all ranks send %.0f bytes, want %.0f", test.kind, test.dtype, sent[0], want)
 			}
 		}
 	})

@@ -11,6 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/distributed"
+	"gonbatch/distributed/collective"
 	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
@@ -59,6 +64,7 @@ func TestInParts(t *testing.T) {
 			mpi.SetPart(part)
 			ranktest.CheckGathers(t, comm)
 			ranktest.CheckScatters(t, comm, mpi.ReduceScatter[float64])
+			checkAllToAll(t, comm)
 		}
 		for _, chunk := range []int{997, 4096} {
 			mpi.SetChunk(chunk)
@@ -70,6 +76,65 @@ func TestInParts(t *testing.T) {
 		values := []int64{1, 2, 3}
 		if err := mpi.AllReduce(comm, values); err != nil || !slices.Equal(values, []int64{3, 6, 9}) {
 			t.Errorf("one by one: %v, %v", values, err)
+		}
+	})
+}
+
+// checkAllToAll exchanges parts of several sizes, each rank with each.
+func checkAllToAll(t *testing.T, comm *mpi.Comm) {
+	t.Helper()
+	ranks, rank := comm.Size(), comm.Rank()
+	value := func(from, to, i int) int32 { return int32(10_000*from + 1000*to + i) }
+	for _, n := range []int{1, 2, 7, 8, 50} {
+		in, out := make([]int32, n*ranks), make([]int32, n*ranks)
+		for i := range in {
+			in[i] = value(rank, i/n, i%n)
+		}
+		if err := mpi.InProgram(allToAll, in, out, n, []int64{0, 0, 0, 0}); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range out {
+			if want := value(i/n, rank, i%n); got != want {
+				t.Fatalf("element %d of %d a rank is %d, want %d", i, n, got, want)
+			}
+		}
+	}
+}
+
+// TestProgramInParts: the collectives of a program that take several MPI calls are put together
+// correctly. Each rank has 0, 1, 2 ... of its own thousand.
+func TestProgramInParts(t *testing.T) {
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 3, func(t *testing.T) {
+		w, err := distributed.Init()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		mpi.SetPart(3 * 7)
+		mpi.SetChunk(40)
+		exec := graph.MustNewExec(w.Backend(), func(x *graph.Node) []*graph.Node {
+			all := collective.Over(w)
+			return []*graph.Node{all.AllToAll(x), all.AllGather(x), all.ReduceScatter(x, collective.Sum), all.AllReduce(x, collective.Sum), all.Broadcast(x, 1)}
+		})
+		const part = 50
+		value := func(rank, i int) int32 { return int32(1000*rank + i) }
+		sum := func(i int) int32 { return value(0, i) + value(1, i) + value(2, i) }
+		wants := []func(i int) int32{
+			func(i int) int32 { return value(i/part, w.Rank()*part+i%part) },
+			func(i int) int32 { return value(i/(3*part), i%(3*part)) },
+			func(i int) int32 { return sum(w.Rank()*part + i) }, sum,
+			func(i int) int32 { return value(1, i) },
+		}
+		mine := make([]int32, 3*part)
+		for i := range mine {
+			mine[i] = value(w.Rank(), i)
+		}
+		for k, got := range exec.MustCall(mine) {
+			for i, x := range tensors.MustCopyFlatData[int32](got) {
+				if want := wants[k](i); x != want {
+					t.Fatalf("result %d: element %d is %d, want %d", k, i, x, want)
+				}
+			}
 		}
 	})
 }

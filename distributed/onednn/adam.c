@@ -1,8 +1,12 @@
 // The update of Adam and AdamW (Kingma and Ba, https://arxiv.org/abs/1412.6980; Loshchilov and
 // Hutter, https://arxiv.org/abs/1711.05101) in one pass over memory. XLA takes three: one for each
 // result.
-#if !defined(__clang__)
-#pragma GCC optimize("O3")
+// Products and sums are rounded one by one: one step for both, which only some processors have,
+// would give ranks on unlike nodes different weights.
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#else
+#pragma GCC optimize("O3", "fp-contract=off")
 #endif
 
 #include "library.h"

@@ -5,26 +5,47 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/machine"
 )
 
 // TestTeam: the members compute each part once, whatever the number of threads and rows, and a
-// failure of one is that of all. The C compiler's race detector watches them, where it works.
+// failure of one is that of all. The C compiler's race detector watches them.
 func TestTeam(t *testing.T) {
 	out, err := runTeam(t, "-fsanitize=thread")
 	if err != nil && (strings.Contains(out, "unexpected memory mapping") || strings.Contains(out, "cannot find")) {
-		t.Logf("without the race detector: %v\n%s", err, out)
-		out, err = runTeam(t)
+		if out, err := runTeam(t); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		machine.Lacks(t, "the C compiler's race detector does not start: "+out)
 	}
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// runTeam compiles the program with those flags and runs it.
+// TestVariants: the update of Adam gives the same bits on all processors, whatever the optimization.
+func TestVariants(t *testing.T) {
+	for _, level := range []string{"-O2", "-O0"} {
+		out, err := runC(t, "variants.c", level, "-lm")
+		if err != nil {
+			t.Errorf("%s: %v\n%s", level, err, out)
+		}
+		t.Logf("%s: %s", level, out)
+	}
+}
+
+// runTeam compiles the program of the team with those flags and runs it.
 func runTeam(t *testing.T, flags ...string) (string, error) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "team")
-	args := append(flags, "-O1", "-g", "-Wall", "-Werror", "-I.", "-o", program, filepath.Join("testdata", "team.c"), "team.c", "-lpthread")
+	return runC(t, "team.c", append(flags, "-O1", "team.c", "-lpthread")...)
+}
+
+// runC compiles a program of testdata with those arguments and runs it.
+func runC(t *testing.T, source string, args ...string) (string, error) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	args = append([]string{"-g", "-Wall", "-Werror", "-I.", "-o", program, filepath.Join("testdata", source)}, args...)
 	if out, err := exec.CommandContext(t.Context(), "cc", args...).CombinedOutput(); err != nil {
 		return string(out), err
 	}

@@ -19,9 +19,10 @@
 
 // GB_WIDE(name, parameters, arguments...) defines name, which runs name##_inline. On x86-64 that is
 // compiled for processors with AVX-512, for those with AVX2, and for all others, and the one that
-// this processor runs fastest is chosen. Each does the same with every element. The first argument
-// of name##_inline is a function that replaces 16 * n numbers by their square roots: C's sqrtf sets
-// errno, so compilers don't vectorize it.
+// this processor runs fastest is chosen. Each does the same with every element, bit for bit if the
+// file forbids contractions, as adam.c does. The first argument of name##_inline is a function that
+// replaces 16 * n numbers by their square roots: C's sqrtf sets errno, so compilers don't vectorize
+// it.
 typedef void gb_roots(float *x, int64_t n);
 
 GB_INLINE void gb_roots_plain(float *x, int64_t n) {

@@ -16,18 +16,18 @@ import (
 // adam builds an update as GoMLX's optimizer.Adam does, from a weight, its moments, a gradient and
 // a number of steps. With a decay it is AdamW.
 func adam(inputs []*graph.Node, decay float64, also func(newWeight, newM, newV *graph.Node) []*graph.Node) []*graph.Node {
-	return adamOfTwo(inputs, inputs[3], decay, also)
+	return adamOfTwo(inputs, inputs[3], decay, 1e-7, also)
 }
 
-// adamOfTwo is adam with another gradient for the second moment.
-func adamOfTwo(inputs []*graph.Node, second *graph.Node, decay float64, also func(newWeight, newM, newV *graph.Node) []*graph.Node) []*graph.Node {
+// adamOfTwo is adam with another gradient for the second moment, and with an epsilon.
+func adamOfTwo(inputs []*graph.Node, second *graph.Node, decay, epsilon float64, also func(newWeight, newM, newV *graph.Node) []*graph.Node) []*graph.Node {
 	w, m, v, g, steps := inputs[0], inputs[1], inputs[2], inputs[3], inputs[4]
 	constant := func(x float64) *graph.Node { return graph.Scalar(w.Graph(), w.DType(), x) }
 	beta1, beta2, rate := constant(0.9), constant(0.999), graph.DivScalar(constant(0.5), 7)
 	debias := func(beta *graph.Node) *graph.Node { return graph.Reciprocal(graph.OneMinus(graph.Pow(beta, steps))) }
 	m = graph.Add(graph.Mul(beta1, m), graph.Mul(graph.OneMinus(beta1), g))
 	v = graph.Add(graph.Mul(beta2, v), graph.Mul(graph.OneMinus(beta2), graph.Square(second)))
-	denominator := graph.Add(graph.Sqrt(graph.Mul(v, debias(beta2))), constant(1e-7))
+	denominator := graph.Add(graph.Sqrt(graph.Mul(v, debias(beta2))), constant(epsilon))
 	step := graph.Div(graph.Mul(rate, graph.Mul(m, debias(beta1))), denominator)
 	if decay > 0 {
 		step = graph.Add(step, graph.Mul(rate, graph.MulScalar(w, decay)))
@@ -101,6 +101,13 @@ func TestAdamKernel(t *testing.T) {
 			})
 			sameWithKernels(t, backend, scaled, 1, inputs(dtypes.Float32, rows, columns)...)
 		}
+		large := scalar(func(inputs []*graph.Node) []*graph.Node { return adamOfTwo(inputs, inputs[3], 0, 0.1, nothing) })
+		sameWithKernels(t, backend, large, 1, inputs(dtypes.Float32, 1000)...)
+		zeros := inputs(dtypes.Float32, 100)
+		for i := range 3 { // The moments and the gradient: without epsilon, the step would be 0/0.
+			zeros[1+i] = tensors.FromScalarAndDimensions(float32(0), 100)
+		}
+		sameWithKernels(t, backend, scalar(func(inputs []*graph.Node) []*graph.Node { return adam(inputs, 0, nothing) }), 1, zeros...)
 		other := scalar(func(inputs []*graph.Node) []*graph.Node { // The step is added.
 			w := inputs[0]
 			all := adam(inputs, 0, nothing)
@@ -108,7 +115,9 @@ func TestAdamKernel(t *testing.T) {
 			return all
 		})
 		sameWithKernels(t, backend, other, 1, inputs(dtypes.Float32, 100)...) // Only inside.
-		mixed := scalar(func(inputs []*graph.Node) []*graph.Node { return adamOfTwo(inputs, graph.Sin(inputs[3]), 0, nothing) })
+		mixed := scalar(func(inputs []*graph.Node) []*graph.Node {
+			return adamOfTwo(inputs, graph.Sin(inputs[3]), 0, 1e-7, nothing)
+		})
 		sameWithKernels(t, backend, mixed, 0, inputs(dtypes.Float32, 100)...)
 	})
 }

@@ -8,7 +8,8 @@ import (
 // AllReduceSum returns the sum of x over all ranks, with x's shape. Every rank must build the same
 // collectives in the same order.
 //
-// x must be float32, float64, int32, int64 or of half precision, which is summed as float32.
+// x must be float32, float64, int32, int64 or of half precision, which travels and is summed as
+// float32. (Package collective's AllReduce and ReduceScatter send it as it is, in half the bytes.)
 // AllReduceSum is a graph-building function: it panics on other types. It also panics if the
 // program would not compute the sum: the backend must be one of the plugin that RegisterTransport
 // has prepared.

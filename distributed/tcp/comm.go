@@ -14,9 +14,9 @@ import (
 // little data to reduce, and the groups of programs, have their own. Package watch ends these.
 type Comm struct {
 	rank, size int
-	world      *team            // All ranks.
-	teams      map[string]*team // Groups, by the places of all ranks.
-	direct     *direct          // Nil if the ring is all that connects the ranks.
+	world      *team   // All ranks.
+	teams      []*team // Groups that have been used.
+	direct     *direct // Nil if the ring is all that connects the ranks.
 	mu         sync.Mutex
 	scratch    []byte
 	closed     bool
@@ -24,7 +24,7 @@ type Comm struct {
 }
 
 func newComm(c Config, from, to net.Conn) *Comm {
-	comm := &Comm{rank: c.Rank, size: c.Size, teams: map[string]*team{}}
+	comm := &Comm{rank: c.Rank, size: c.Size}
 	comm.world = worldTeam(comm, from, to)
 	return comm
 }

@@ -35,7 +35,16 @@ func Count(c *Comm) *Work {
 	for rank, conn := range c.direct.conns {
 		c.direct.conns[rank] = counted{conn, work}
 	}
+	for _, t := range c.teams {
+		t.from, t.to = t.member(-1), t.member(1)
+	}
 	return work
+}
+
+// Team looks up the team of this rank.
+func Team(c *Comm, places []int64) error {
+	_, err := c.teamOf(places)
+	return err
 }
 
 // Treed reports whether the rank has the connections of a tree.

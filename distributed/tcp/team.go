@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 
 	"gonbatch/internal/plural"
 )
@@ -20,7 +21,9 @@ type team struct {
 	comm  *Comm
 	ranks []int
 	place int // This rank's place among them.
-	// groups is a checksum of how the ranks are divided; 0 if they aren't.
+	// places are each rank's group and place in it, and groups is their checksum. Of all ranks,
+	// there are none.
+	places []int64
 	groups uint32
 	// from and to are the previous and the next member. In the team of all ranks they have
 	// connections of their own.
@@ -45,11 +48,12 @@ func (c *Comm) teamOf(places []int64) (*team, error) {
 	if len(places) != 2*c.size {
 		return nil, fmt.Errorf("the groups have %s, and there are %d", plural.Of(len(places)/2, "rank"), c.size)
 	}
-	key := fmt.Sprint(places)
-	if t := c.teams[key]; t != nil {
-		return t, nil
+	for _, t := range c.teams {
+		if slices.Equal(t.places, places) {
+			return t, nil
+		}
 	}
-	t := &team{comm: c, place: int(places[2*c.rank+1]), groups: checksum(key)}
+	t := &team{comm: c, place: int(places[2*c.rank+1]), places: slices.Clone(places), groups: checksum(fmt.Sprint(places))}
 	for rank := range c.size {
 		if places[2*rank] == places[2*c.rank] {
 			t.ranks = append(t.ranks, 0)
@@ -64,7 +68,7 @@ func (c *Comm) teamOf(places []int64) (*team, error) {
 		return nil, err
 	}
 	t.from, t.to = t.member(-1), t.member(1)
-	c.teams[key] = t
+	c.teams = append(c.teams, t)
 	return t, nil
 }
 

@@ -18,6 +18,13 @@ func TestWorkOfRanks(t *testing.T) {
 	inProgram := func(c *tcp.Comm) error {
 		return tcp.Run(c, tcp.Call{Kind: allReduce, Type: float32s, Count: little, Out: make([]byte, 4*little)})
 	}
+	spread := func(c *tcp.Comm) error { return c.Broadcast(make([]byte, 8*much), 0) }
+	scatter := func(c *tcp.Comm) error {
+		return tcp.ReduceScatter(c, make([]float64, little*c.Size()), make([]float64, little))
+	}
+	inGroup := func(c *tcp.Comm) error {
+		return tcp.Run(c, tcp.Call{Kind: allReduce, Type: float32s, Count: little, Places: halves(c.Size()), Out: make([]byte, 4*little)})
+	}
 	tests := []struct {
 		name string
 		tree bool // The connections of a tree were made.
@@ -30,6 +37,9 @@ func TestWorkOfRanks(t *testing.T) {
 		{"tree", true, sum(little), doublings, func(n int) int { return doublings(n) * (8*little + 100) }, true},
 		{"tree of a program", true, inProgram, doublings, func(n int) int { return doublings(n) * (4*little + 100) }, true},
 		{"chain", false, sum(little), func(n int) int { return max(3, doublings(n)) }, func(n int) int { return doublings(n) * (8*little + 100) }, false},
+		{"broadcast", false, spread, func(int) int { return 3 }, func(int) int { return 8*much + 100 }, false},
+		{"reduce-scatter", false, scatter, func(n int) int { return n }, func(n int) int { return 8*little*(n-1) + 100 }, true},
+		{"groups", false, inGroup, func(n int) int { return max(3, doublings(n/2)) }, func(n int) int { return doublings(n/2) * (4*little + 100) }, false},
 		{"barrier", false, (*tcp.Comm).Barrier, func(n int) int { return n }, func(n int) int { return 3*n + 100 }, false},
 	}
 	for _, test := range tests {
@@ -68,3 +78,33 @@ func TestWorkOfRanks(t *testing.T) {
 
 // doublings returns the messages that a rank of n, a power of two, sends in recursive doubling.
 func doublings(n int) int { return bits.Len(uint(n - 1)) }
+
+// halves divides n ranks into those with even and those with odd numbers.
+func halves(n int) []int64 {
+	var places []int64
+	for rank := range n {
+		places = append(places, int64(rank%2), int64(rank/2))
+	}
+	return places
+}
+
+// TestKnownGroups: a collective of groups that were used before allocates nothing to find them,
+// however many ranks there are.
+func TestKnownGroups(t *testing.T) {
+	const ranks = 16
+	var first *tcp.Comm
+	onRanks(t, ranks, func(c *tcp.Comm) {
+		for _, places := range [][]int64{halves(ranks), halves(ranks)} {
+			if err := tcp.Team(c, places); err != nil {
+				t.Error(err)
+			}
+		}
+		if c.Rank() == 0 {
+			first = c
+		}
+	})
+	places := halves(ranks)
+	if n := testing.AllocsPerRun(100, func() { _ = tcp.Team(first, places) }); n > 0 {
+		t.Errorf("%g allocations", n)
+	}
+}

@@ -17,11 +17,30 @@ type MeanFn func(x *graph.Node) *graph.Node
 
 type key struct{}
 
-// Attach makes the layers that are built in g from now on use mean.
-func Attach(g *graph.Graph, mean MeanFn) { g.AttachState(key{}, mean) }
+// attached is the state of a graph.
+type attached struct {
+	mean MeanFn
+	uses int
+}
 
-// Mean returns what was attached to g; nil if nothing was.
+// Attach makes the layers that are built in g from now on use mean.
+func Attach(g *graph.Graph, mean MeanFn) { g.AttachState(key{}, &attached{mean: mean}) }
+
+// Mean returns what was attached to g; nil if nothing was. A layer calls it once.
 func Mean(g *graph.Graph) MeanFn {
-	mean, _ := g.State(key{}).(MeanFn)
-	return mean
+	a, ok := g.State(key{}).(*attached)
+	if !ok {
+		return nil
+	}
+	a.uses++
+	return a.mean
+}
+
+// Uses returns how many layers in g have called Mean, and whether a mean was attached.
+func Uses(g *graph.Graph) (uses int, ok bool) {
+	a, ok := g.State(key{}).(*attached)
+	if !ok {
+		return 0, false
+	}
+	return a.uses, true
 }
