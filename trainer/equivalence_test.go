@@ -26,8 +26,8 @@ import (
 
 // TestRandomEquivalence: every strategy leaves the weights, the metrics and the checkpoint of one
 // device, for random combinations of a network, an optimizer, and the options of a training run,
-// also if it is stopped in the middle and another world resumes it. In each precision, it notices if
-// a rank gets dark images.
+// also if it is stopped in the middle and another world resumes it. In each precision, it notices
+// if a rank gets dark images.
 func TestRandomEquivalence(t *testing.T) {
 	if os.Getenv(ordersFolder) != "" {
 		obey[equivalent](t)
