@@ -29,8 +29,8 @@ func normNet(scope *model.Scope, x *graph.Node) *graph.Node {
 }
 
 // TestBatchNormOverDevices: the devices of one process normalize over the whole batch, as a single
-// device does. With GoMLX's layer, ranks normalize their own parts: their weights differ, and rank 0
-// warns once.
+// device does. With GoMLX's layer, ranks normalize their own parts: their weights differ, and rank
+// 0 warns once.
 func TestBatchNormOverDevices(t *testing.T) {
 	if ranktest.InRank() {
 		w := initWorld(t)

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"image"
 	"image/color"
 	"math"
@@ -26,11 +27,7 @@ func TestLinearRegression(t *testing.T) {
 		if single == nil {
 			single = losses
 		}
-		for i, loss := range losses {
-			if math.Abs(loss-single[i]) > 1e-4*single[i] {
-				t.Errorf("epoch %d with %q: val/loss %g, on one rank %g", i+1, flags, loss, single[i])
-			}
-		}
+		checkSame(t, fmt.Sprintf("with %q", flags), losses, single)
 		if flags[0] == "--devices" {
 			wantAll(t, read(t, u.run(t).RankLog(0)), "4 cpu devices on ")
 		}
@@ -48,12 +45,26 @@ func checkRates(t *testing.T, logged []float64, want ...float64) {
 	}
 }
 
-// linearOnTwoNodes trains the notebook for a few epochs on a cluster.
+// linearOnTwoNodes trains the notebook for a few epochs on a cluster. Two nodes must have the same
+// validation losses as one rank.
 func linearOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, append(c.Env(), ranktest.QuickCompilation)...)
 	out := u.mustSubmit(t, "--nodes", "2", "--cpus-per-task", "1", "--mpi", "pmix", "--follow", example(t, "linear_regression.ipynb"), "--", "-max_epochs", "4")
-	checkRegression(t, u, out, 4)
+	losses := checkRegression(t, u, out, 4)
 	checkRates(t, seriesOf(t, u.run(t), "", "train/learning_rate"), 0.03, 0.003)
+	u = newUser(t, ranktest.QuickCompilation)
+	out = u.mustSubmit(t, "--local", "--tasks", "1", example(t, "linear_regression.ipynb"), "--", "-max_epochs", "4")
+	checkSame(t, "on two nodes", losses, checkRegression(t, u, out, 4))
+}
+
+// checkSame compares validation losses with those of one rank.
+func checkSame(t *testing.T, where string, losses, single []float64) {
+	t.Helper()
+	for i, loss := range losses {
+		if !(math.Abs(loss-single[i]) <= 1e-4*single[i]) {
+			t.Errorf("epoch %d %s: val/loss %g, on one rank %g", i+1, where, loss, single[i])
+		}
+	}
 }
 
 // TestLinearRegressionInJupyter executes the notebook in a real Jupyter client.

@@ -8,9 +8,9 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// raced lists packages in which goroutines share state: those of the kernel, the rendezvous,
-// the ring and the watch of the ranks, datasets and the loading of batches, checkpoints, the loggers, and what
-// follows and records a job.
+// raced lists packages in which goroutines share state: those of the kernel, the rendezvous, the
+// ring and the watch of the ranks, datasets and the loading of batches, checkpoints, the loggers,
+// and what follows and records a job.
 var raced = []string{"./kernel/relay", "./kernel/widget", "./kernel/magic", "./kernel/wire", "./distributed/keyvalue", "./distributed/network", "./distributed/tcp", "./distributed/watch", "./data", "./data/load", "./data/lane",
 	"./checkpoint", "./logger", "./submit", "./submit/executed"}
 

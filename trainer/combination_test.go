@@ -54,17 +54,17 @@ func drawCombination(seed uint64) combination {
 	batch := pick(12, 24)
 	c := combination{
 		examples: 3*batch + rng.IntN(4*batch), test: 1 + rng.IntN(40), augmented: often(3), two: often(3),
-		optimizers: [2]string{drawOptimizer(rng), drawOptimizer(rng)},
+		optimizers: [2]string{inTurn(optimizerNames, seed), inTurn(optimizerNames, seed/2+3)},
 		net:        features{convolution: often(4), norm: often(2), shared: often(3), unused: often(3), fixed: often(3), empty: often(4), gain: often(2), named: often(4)},
 		freezes:    often(4), scales: often(4), normalizes: often(6),
 		l1: []float64{0, 0, 0, 0.001}[rng.IntN(4)], l2: []float64{0, 0, 0, 0.01}[rng.IntN(4)], clip: []float64{0, 0, 0, 0.003}[rng.IntN(4)],
 	}
 	c.config = trainer.Config{
 		BatchSize: batch, MaxSteps: 4 + rng.IntN(12), MaxEpochs: 20, EvalBatchSize: 1 + rng.IntN(30), Seed: rng.Uint64N(1000),
-		Precision: []string{"64-true", "64-true", "64-true", "64-true", "32-true", "bf16-true", "bf16-mixed", "16-mixed"}[rng.IntN(8)], DropLast: new(often(2)), Shuffle: new(!often(4)),
+		Precision: inTurn(precisions, seed), DropLast: new(often(2)), Shuffle: new(!often(4)),
 		AccumulateGradBatches: pick(1, 1, 2, 3), GradientClipNorm: []float64{0, 0, 0.05, 1}[rng.IntN(4)], EMADecay: []float64{0, 0, 0.9}[rng.IntN(3)],
 		LimitTrainBatches: pick(0, 0, 0, 2, 3), LimitValBatches: pick(0, 0, 0, 100), LogEvery: 1 + rng.IntN(5), LogHistogramsEvery: pick(0, 0, 0, 2, 3),
-		Schedule: drawSchedule(rng), Checkpoint: trainer.CheckpointConfig{EverySteps: pick(0, 3), Keep: pick(1, 2)},
+		Schedule: drawSchedule(rng, seed), Checkpoint: trainer.CheckpointConfig{EverySteps: pick(0, 3), Keep: pick(1, 2)},
 	}
 	if !often(3) {
 		c.validation = 1 + rng.IntN(50)
@@ -88,16 +88,21 @@ func (c combination) decays(i int) bool {
 	return (i == 0 || c.two) && (c.optimizers[i] == "adamw" || c.optimizers[i] == "momentum")
 }
 
-func drawOptimizer(rng *rand.Rand) string {
-	all := []string{"adam", "adamw", "adamax", "rmsprop", "momentum", "nesterov", "sgd", "decaying sgd"}
-	return all[rng.IntN(len(all))]
-}
-
-func drawSchedule(rng *rand.Rand) trainer.ScheduleConfig {
-	all := []trainer.ScheduleConfig{
+// The optimizers, schedules and precisions come in turn, so a few seeds have all of them. Their
+// numbers have no common divisor, so many seeds have all pairs.
+var (
+	optimizerNames = []string{"adam", "adamw", "adamax", "rmsprop", "momentum", "nesterov", "sgd", "decaying sgd"}
+	schedules      = []trainer.ScheduleConfig{
 		{}, {Kind: "step", StepSize: 2, Gamma: 0.5}, {Kind: "cosine"}, {Kind: "one-cycle"}, {Kind: "multistep", Milestones: []int{2, 5}, Gamma: 0.3},
 	}
-	s := all[rng.IntN(len(all))]
+	precisions = []string{"64-true", "32-true", "64-true", "bf16-mixed", "64-true", "16-mixed", "bf16-true"}
+)
+
+// inTurn returns the seed's one of all.
+func inTurn[T any](all []T, seed uint64) T { return all[seed%uint64(len(all))] }
+
+func drawSchedule(rng *rand.Rand, seed uint64) trainer.ScheduleConfig {
+	s := inTurn(schedules, seed)
 	s.WarmupSteps = rng.IntN(3)
 	return s
 }

@@ -24,7 +24,7 @@ func TestGradientCompression(t *testing.T) {
 			fit := func(compression string) []float64 {
 				d := dividedCases()[0]
 				d.config = trainer.Config{GradientCompression: compression, GradientClipNorm: 0.5, AccumulateGradBatches: 2}
-				return d.fit(t, strategy)
+				return d.fit(t, strategy).End
 			}
 			want, got := fit("none"), fit("bf16")
 			length := distance(want, make([]float64, len(want)))

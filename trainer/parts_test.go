@@ -26,6 +26,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
+	"gonbatch/data"
 	"gonbatch/distributed/memory"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/models/cnn"
@@ -66,11 +67,14 @@ func oddestNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
-// twoOddTasks trains two networks with two optimizers.
-func twoOddTasks() trainer.Task {
+// twoOddTasks trains two networks with two optimizers. In 16-mixed, a small scale of the losses
+// prevents that something overflows on one device that doesn't on a rank, whose part of the
+// gradient is smaller.
+func twoOddTasks(scale float64) trainer.Task {
 	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
 		one := func(name string) *graph.Node {
-			return graph.ReduceAllMean(loss.SparseCategoricalCrossEntropyLogits(labels, []*graph.Node{oddNet(scope.In("%s", name), inputs[0])}))
+			logits := graph.ConvertDType(oddNet(scope.In("%s", name), inputs[0]), dtypes.Float32)
+			return graph.MulScalar(graph.ReduceAllMean(loss.SparseCategoricalCrossEntropyLogits(labels, []*graph.Node{logits})), scale)
 		}
 		return []*graph.Node{one("a"), one("b")}
 	}
@@ -84,7 +88,8 @@ type dividedCase struct {
 	task    trainer.Task
 	config  trainer.Config
 	options []trainer.Option
-	limit   float64 // Of the relative distance; 0 for the usual one.
+	limit   float64 // Of the distance, relative to the way from the first update; 0 for 1e-3.
+	zero1   bool    // Only zero1 tries it, which changes optimizers.
 }
 
 func dividedCases() []dividedCase {
@@ -93,29 +98,30 @@ func dividedCases() []dividedCase {
 	return []dividedCase{
 		{name: "adam", task: adam()},
 		{name: "adamw", task: oddTask(optimizer.Adam().LearningRate(0.01).WeightDecay(0.1).Done())},
-		{name: "adamax", task: oddTask(optimizer.Adam().LearningRate(0.01).Adamax().Done())},
-		{name: "rmsprop", task: oddTask(optimizer.RMSProp().LearningRate(0.01).Done())},
+		{name: "adamax", zero1: true, task: oddTask(optimizer.Adam().LearningRate(0.01).Adamax().Done())},
+		{name: "rmsprop", zero1: true, task: oddTask(optimizer.RMSProp().LearningRate(0.01).Done())},
 		{name: "momentum", task: oddTask(sgd)},
-		{name: "nesterov", task: oddTask(trainer.SGD{LearningRate: 0.05, Momentum: 0.9, Nesterov: true})},
-		{name: "sgd", task: oddTask(optimizer.StochasticGradientDescent().WithLearningRate(0.1).Done())},
+		{name: "nesterov", zero1: true, task: oddTask(trainer.SGD{LearningRate: 0.05, Momentum: 0.9, Nesterov: true})},
+		{name: "sgd", zero1: true, task: oddTask(optimizer.StochasticGradientDescent().WithLearningRate(0.1).Done())},
 		{name: "clipping", task: adam(), config: trainer.Config{GradientClipNorm: 0.05}},
-		{name: "clipping by value", task: adam(), config: trainer.Config{GradientClipValue: 0.01, GradientClipNorm: 0.05}},
-		{name: "clipped sgd", task: oddTask(plainSGD(1)), config: trainer.Config{GradientClipNorm: 0.05}},
+		{name: "clipping by value", zero1: true, task: adam(), config: trainer.Config{GradientClipValue: 0.01, GradientClipNorm: 0.05}},
+		{name: "clipped sgd", zero1: true, task: oddTask(plainSGD(1)), config: trainer.Config{GradientClipNorm: 0.05}},
 		{name: "accumulation", task: adam(), config: trainer.Config{AccumulateGradBatches: 3, GradientClipNorm: 1}},
-		{name: "averages", task: adam(), config: trainer.Config{EMADecay: 0.9}},
+		{name: "averages", zero1: true, task: adam(), config: trainer.Config{EMADecay: 0.9}},
 		{name: "frozen", task: adam(), options: []trainer.Option{trainer.Freeze("/body")}},
-		{name: "rates", task: adam(), options: []trainer.Option{trainer.ScaleRate("/body", 0.1)}},
-		{name: "decays", task: oddTask(adamW(0.5)), options: []trainer.Option{trainer.ScaleDecay("/body", 0.1), trainer.NoDecayOfBiasesAndNorms()}},
-		{name: "schedule", task: adam(), config: trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "cosine", WarmupSteps: 2}}},
-		{name: "histograms", task: adam(), config: trainer.Config{LogHistogramsEvery: 2, GradientClipNorm: 0.05}},
-		{name: "changed gradients", task: adam(), config: trainer.Config{GradientClipNorm: 0.05}, options: []trainer.Option{trainer.WithGradients(byNorm)}},
-		{name: "two objectives", task: twoOddTasks(), config: trainer.Config{GradientClipNorm: 0.5}},
+		{name: "rates", zero1: true, task: adam(), options: []trainer.Option{trainer.ScaleRate("/body", 0.1)}},
+		{name: "decays", zero1: true, task: oddTask(adamW(0.5)), options: []trainer.Option{trainer.ScaleDecay("/body", 0.1), trainer.NoDecayOfBiasesAndNorms()}},
+		{name: "step decay", task: oddTask(sgd), config: trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "step", StepSize: 3, Gamma: 0.5}}},
+		{name: "cosine", task: adam(), config: trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "cosine", WarmupSteps: 2}}},
+		{name: "histograms", zero1: true, task: adam(), config: trainer.Config{LogHistogramsEvery: 2, GradientClipNorm: 0.05}},
+		{name: "changed gradients", zero1: true, task: adam(), config: trainer.Config{GradientClipNorm: 0.05}, options: []trainer.Option{trainer.WithGradients(byNorm)}},
+		{name: "two objectives", zero1: true, task: twoOddTasks(1), config: trainer.Config{GradientClipNorm: 0.5}},
 		{name: "oddest net", task: trainer.Supervised(oddestNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().LearningRate(0.01).Done()), config: trainer.Config{GradientClipNorm: 1}},
-		{name: "double precision", task: adam(), config: trainer.Config{Precision: "64-true"}, limit: 1e-9},
-		{name: "half precision", task: adam(), config: trainer.Config{Precision: "bf16-true"}, limit: 0.05},
+		{name: "double precision", task: adam(), config: trainer.Config{Precision: "64-true"}, limit: 1e-12},
+		{name: "half precision", zero1: true, task: adam(), config: trainer.Config{Precision: "bf16-true"}, limit: 0.05},
 		{name: "bf16-mixed", task: adam(), config: trainer.Config{Precision: "bf16-mixed", AccumulateGradBatches: 2, EMADecay: 0.5}, limit: 0.05},
-		{name: "16-mixed", task: adam(), config: trainer.Config{Precision: "16-mixed", GradientClipNorm: 0.05}, limit: 0.01},
-		{name: "16-mixed, all options", task: twoOddTasks(), config: trainer.Config{Precision: "16-mixed", AccumulateGradBatches: 2, GradientClipNorm: 0.5, LogHistogramsEvery: 2, EMADecay: 0.5}, options: []trainer.Option{trainer.WithGradients(byNorm)}, limit: 0.05},
+		{name: "16-mixed", task: adam(), config: trainer.Config{Precision: "16-mixed", GradientClipNorm: 0.05}, limit: 0.005},
+		{name: "16-mixed, all options", task: twoOddTasks(0.05), config: trainer.Config{Precision: "16-mixed", AccumulateGradBatches: 2, GradientClipNorm: 0.5, LogHistogramsEvery: 2, EMADecay: 0.5}, options: []trainer.Option{trainer.WithGradients(byNorm)}, limit: 0.05},
 	}
 }
 
@@ -127,15 +133,28 @@ func byNorm(_ []*model.Variable, gradients []*graph.Node) []*graph.Node {
 	return gradients
 }
 
-// fit trains a case and returns its weights, or their averages.
-func (d dividedCase) fit(t *testing.T, strategy string) []float64 {
+// trained is the weights after the first update and after the last, or the averages of the latter.
+type trained struct{ Begin, End []float64 }
+
+// fit trains a case.
+func (d dividedCase) fit(t *testing.T, strategy string) (w trained) {
 	t.Helper()
 	c := d.config
 	c.Strategy, c.Seed, c.BatchSize, c.MaxSteps, c.MaxEpochs = strategy, 5, 24, 9, 5
 	c.Loggers = []string{"none"}
 	c.Checkpoint.Off = true
-	tr, _ := newTrainer(t, c, d.task, d.options...)
-	if err := tr.Fit(t.Context(), ranktest.Blobs(24*12), nil); err != nil {
+	begin := trainer.Callback{Name: "begin", BatchEnd: func(e *trainer.Event) error {
+		if e.Step == 1 && strategy == "single" {
+			w.Begin = trainedFloats(t, e.Trainer, "/")
+		}
+		return nil
+	}}
+	tr, _ := newTrainer(t, c, d.task, append(slices.Clone(d.options), trainer.WithCallbacks(begin))...)
+	var examples data.Dataset = ranktest.Blobs(24 * 12)
+	if os.Getenv(darkRank) == fmt.Sprint(tr.World().Rank()) {
+		examples = dark{examples}
+	}
+	if err := tr.Fit(t.Context(), examples, nil); err != nil {
 		t.Fatalf("%s: %v", d.name, err)
 	}
 	if c.EMADecay > 0 {
@@ -143,55 +162,84 @@ func (d dividedCase) fit(t *testing.T, strategy string) []float64 {
 			t.Fatalf("%s: %v", d.name, err)
 		}
 	}
-	return trainedFloats(t, tr, "/")
+	w.End = trainedFloats(t, tr, "/")
+	return w
 }
 
-// TestZero1: the strategy changes nothing but rounding, with any optimizer, on any number of ranks.
-func TestZero1(t *testing.T) {
+// darkRank is the variable with the number of a rank that gets dark images.
+const darkRank = "DARK_RANK"
+
+// dark replaces images by zeros.
+type dark struct{ data.Dataset }
+
+func (d dark) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, labels, err = d.Dataset.Batch(indices)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []*tensors.Tensor{tensors.FromShape(inputs[0].Shape())}, labels, nil
+}
+
+// TestStrategies: no strategy changes anything but rounding, with any optimizer, on any number of
+// ranks and devices. If one of two ranks gets other images, each case notices.
+func TestStrategies(t *testing.T) {
 	if ranktest.InRank() {
-		all := map[string][]float64{}
+		all := map[string]trained{}
 		for _, d := range dividedCases() {
-			all[d.name] = d.fit(t, os.Getenv(strategy))
+			if s := os.Getenv(strategy); !d.zero1 || s == "zero1" || s == "single" {
+				all[d.name] = d.fit(t, s)
+			}
 		}
 		if world(t).IsMain() {
 			writeGob(t, os.Getenv("OUTCOME"), all)
 		}
 		return
 	}
-	fit := func(t *testing.T, launcher ranktest.Launcher, ranks int, with string) map[string][]float64 {
+	fit := func(t *testing.T, in worldKind, with, dark string) (all map[string]trained) {
 		outcome := tempFile(t, "outcome")
-		out, err := ranktest.Start(t, launcher, ranks, []string{"GONBATCH_DEVICES=1", "OUTCOME=" + outcome, strategy + "=" + with})
-		if err != nil {
+		env := []string{fmt.Sprint("GONBATCH_DEVICES=", in.devices), "OUTCOME=" + outcome, strategy + "=" + with, darkRank + "=" + dark}
+		if out, err := ranktest.Start(t, in.launcher, in.ranks, env); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		var all map[string][]float64
 		readGob(t, outcome, &all)
 		return all
 	}
-	want := fit(t, ranktest.OpenMPI, 1, "single")
+	openMPI := func(ranks int) worldKind { return worldKind{ranktest.OpenMPI, ranks, 1} }
+	devices := func(n int) worldKind { return worldKind{ranktest.Torchrun, 1, n} }
+	want := fit(t, openMPI(1), "single", "")
 	tests := []struct {
-		name     string
-		launcher ranktest.Launcher
-		ranks    int
+		strategy string
+		in       worldKind
+		dark     string
 	}{
-		{"1 rank", ranktest.OpenMPI, 1}, {"2 over MPI", ranktest.OpenMPI, 2}, {"3 over MPI", ranktest.MPICH, 3}, {"4 over MPI", ranktest.OpenMPI, 4},
-		{"2 over TCP", ranktest.Torchrun, 2}, {"3 over TCP", ranktest.Torchrun, 3}, {"4 over TCP", ranktest.Torchrun, 4},
-		{"2 on GPUs", ranktest.Torchrun.OnGPUs(t, 2), 2},
+		{"zero1", openMPI(1), ""}, {"zero1", openMPI(2), ""}, {"zero1", worldKind{ranktest.MPICH, 3, 1}, ""}, {"zero1", openMPI(4), ""},
+		{"zero1", overTCP(2), ""}, {"zero1", overTCP(3), ""}, {"zero1", overTCP(4), ""}, {"zero1", worldKind{ranktest.Torchrun.OnGPUs(t, 2), 2, 1}, ""},
+		{"ddp", openMPI(2), ""}, {"ddp", worldKind{ranktest.MPICH, 3, 1}, ""}, {"ddp", openMPI(4), ""}, {"ddp", overTCP(4), ""},
+		{"spmd", devices(2), ""}, {"spmd", devices(4), ""},
+		{"ddp", overTCP(2), "1"},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got := fit(t, test.launcher, test.ranks, "zero1")
+		t.Run(fmt.Sprintf("%s, %s, dark rank %q", test.strategy, test.in, test.dark), func(t *testing.T) {
+			got := fit(t, test.in, test.strategy, test.dark)
 			for _, d := range dividedCases() {
-				limit := max(d.limit, 2e-4)
-				if d.limit > 0 {
-					limit = d.limit
-				}
-				length := distance(want[d.name], make([]float64, len(want[d.name])))
-				if off := distance(got[d.name], want[d.name]) / length; !(off < limit) || len(got[d.name]) != len(want[d.name]) {
-					t.Errorf("%s: %d weights differ by %g of their norm from those of one rank", d.name, len(got[d.name]), off)
+				if !d.zero1 || test.strategy == "zero1" {
+					d.compare(t, got[d.name].End, want[d.name], test.dark != "")
 				}
 			}
 		})
+	}
+}
+
+// compare checks the distance of the weights to those of one rank, which must be far if a rank is
+// dark.
+func (d dividedCase) compare(t *testing.T, got []float64, want trained, dark bool) {
+	t.Helper()
+	off, limit := distance(got, want.End)/distance(want.End, want.Begin), d.limit
+	if limit == 0 {
+		limit = 1e-3
+	}
+	if len(got) != len(want.End) || dark && !(off > 2*limit) || !dark && !(off < limit) {
+		t.Errorf("%s: %d weights are off by %.2g of the way from the first update, the limit is %g", d.name, len(got), off, limit)
 	}
 }
 

@@ -49,6 +49,7 @@ type outcome struct {
 	Step    int64
 	Metrics map[string]float64 // Of the evaluation.
 	Weights []float64          // Of rank 0: their averages, if there are any.
+	Begin   []float64          // Of one device: the weights after the first update.
 	Logged  map[string]float64 // By rank 0.
 	Batches [][]int            // Of PredictOnMain, on rank 0.
 }

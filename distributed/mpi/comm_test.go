@@ -109,7 +109,11 @@ func TestProgramInParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer w.Close()
+		t.Cleanup(func() {
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 		mpi.SetPart(3 * 7)
 		mpi.SetChunk(40)
 		exec := graph.MustNewExec(w.Backend(), func(x *graph.Node) []*graph.Node {

@@ -24,7 +24,8 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-// TestVariants: the update of Adam gives the same bits on all processors, whatever the optimization.
+// TestVariants: the update of Adam gives the same bits on all processors, whatever the
+// optimization.
 func TestVariants(t *testing.T) {
 	for _, level := range []string{"-O2", "-O0"} {
 		out, err := runC(t, "variants.c", level, "-lm")
