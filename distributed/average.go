@@ -17,7 +17,7 @@ import (
 // average returns the mean of each node over the ranks. It uses one all-reduce for each bucket,
 // because each collective costs latency.
 func (w *World) average(nodes []*graph.Node) []*graph.Node {
-	averaged, groups := slices.Clone(nodes), buckets(nodes, averageBytes, w.alone)
+	averaged, groups := slices.Clone(nodes), buckets(nodes, averageBytes, w.averageAlone())
 	means := make([]func() *graph.Node, len(groups))
 	for i, group := range groups {
 		flat := make([]*graph.Node, len(group))

@@ -42,6 +42,15 @@ func averageBytes(dtype dtypes.DType) int {
 	return bucketBytes()
 }
 
+// averageAlone returns from how many bytes a node of an average has its own bucket. A size of
+// buckets that was set holds for large nodes too.
+func (w *World) averageAlone() int {
+	if pjrt.SplitBytes() > 0 {
+		return 0
+	}
+	return w.alone
+}
+
 // sameBytes is a limit for all types.
 func sameBytes(limit int) func(dtypes.DType) int {
 	return func(dtypes.DType) int { return limit }

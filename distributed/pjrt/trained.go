@@ -9,8 +9,9 @@ import (
 
 // minTrained is the smallest gradient that stays in the cache, in elements: a smaller one may stay
 // there by itself. mostTrained is the largest contracted dimension of the product: with more, a
-// product computes for longer than its result takes to memory and back.
-var minTrained, mostTrained = 1 << 20, 128
+// product computes for longer than its result takes to memory and back. minTrainedSide is the
+// smallest side of the gradient: narrow tiles are slow.
+var minTrained, mostTrained, minTrainedSide = 1 << 20, 128, 256
 
 // adamLine matches a custom call that updates a variable, as adamCall writes it.
 var adamLine = regexp.MustCompile(`^    (%\w+):3 = stablehlo\.custom_call @` + adamTarget + `\(([^()]*)\)( \{.*\}) : \(([^()]*)\) -> \(([^()]*)\)$`)
@@ -61,7 +62,7 @@ func isTrained(form []int) bool {
 		return false
 	}
 	pairs, m, n, k, alone := form[0], form[1], form[2], form[3], form[6]
-	return pairs == 1 && alone == 0 && m*n >= minTrained && k <= mostTrained
+	return pairs == 1 && alone == 0 && m*n >= minTrained && min(m, n) >= minTrainedSide && k <= mostTrained
 }
 
 // trainedCall writes the custom call for that of an update, and the operands of the product and

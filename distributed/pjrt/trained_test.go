@@ -38,6 +38,29 @@ func TestTrainedProduct(t *testing.T) {
 	})
 }
 
+// TestTrainedByItself: a weight may also be a factor of its own gradient, or of another weight's.
+func TestTrainedByItself(t *testing.T) {
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
+		backend, r := openKernels(t), rand.New(rand.NewPCG(13, 14))
+		pjrt.SetMinUpdate(1)
+		pjrt.SetMinTrained(1)
+		const n = 100
+		both := func(in []*graph.Node) []*graph.Node {
+			steps, none := graph.Reshape(in[6]), func(_, _, _ *graph.Node) []*graph.Node { return nil }
+			first := graph.DotGeneral(in[0], []int{1}, nil, in[3], []int{0}, nil)
+			second := graph.DotGeneral(in[3], []int{0}, nil, in[3], []int{1}, nil)
+			updated := adam([]*graph.Node{in[0], in[1], in[2], first, steps}, 0, none)
+			return append(updated, adam([]*graph.Node{in[3], in[4], in[5], second, steps}, 0.1, none)...)
+		}
+		var inputs []*tensors.Tensor
+		for range 2 {
+			c := trainedCase{m: n, n: n, k: n}
+			inputs = append(inputs, c.inputs(r)[:3]...)
+		}
+		sameWithKernels(t, backend, both, 4, append(inputs, tensors.FromScalarAndDimensions(float32(3), 1))...)
+	})
+}
+
 // trainedCase is an update by a gradient of m x n elements.
 type trainedCase struct {
 	m, n, k                  int

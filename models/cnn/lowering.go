@@ -18,7 +18,7 @@ func (c convolution) node() *graph.Node {
 		return c.asDot()
 	case fast(c.x) && c.tiled():
 		return c.byTiles()
-	case fast(c.x) && patchesOf(c).pay():
+	case fast(c.x) && c.fewPixels():
 		return patchesOf(c).node()
 	case c.rows()%2 == 0 || c.columns()%2 == 0:
 		return c.even()
@@ -43,9 +43,15 @@ func (c convolution) plainOf(inputs []*graph.Node) *graph.Node { return c.plain(
 // x is off by one pixel there, and panics if the padding is as large as the kernel less one. So x
 // is padded first, and the gradient is computed here: it is the transposed convolution.
 func (c convolution) even() *graph.Node {
+	c = c.padFirst()
+	return operation{plain: c.plainOf, gradients: []func(*graph.Node) *graph.Node{c.byImage}}.of(c.x, c.w)
+}
+
+// padFirst returns the same convolution, of an image that has its zeros.
+func (c convolution) padFirst() convolution {
 	c.x = between(between(c.x, 1, c.padding[0][0], c.padding[0][1]), 2, c.padding[1][0], c.padding[1][1])
 	c.padding = [2][2]int{}
-	return operation{plain: c.plainOf, gradients: []func(*graph.Node) *graph.Node{c.byImage}}.of(c.x, c.w)
+	return c
 }
 
 // byImage returns the gradient with respect to x, without padding, from that of the result. Pixels

@@ -6,35 +6,37 @@ import (
 
 // patches is a convolution as a product of two matrices: of what the kernel sees at each pixel of
 // the result, [batch*height*width, rows*columns*in], with the weights as they are,
-// [rows*columns*in, out]. All other algorithms rearrange or transform the weights.
+// [rows*columns*in, out]. All other algorithms rearrange or transform the weights. The image has
+// its zeros already: see even.
 type patches struct {
 	convolution
 	height, width int // of the result
 }
 
 func patchesOf(c convolution) patches {
+	c = c.padFirst()
 	var out [2]int
 	for axis, kernel := range []int{c.rows(), c.columns()} {
-		out[axis] = (c.padded(axis)-kernel)/c.stride[axis] + 1
+		out[axis] = (c.x.Shape().Dimensions[1+axis]-kernel)/c.stride[axis] + 1
 	}
 	return patches{convolution: c, height: out[0], width: out[1]}
 }
 
-// padded is the height or the width of the image with its zeros.
-func (c convolution) padded(axis int) int {
-	return c.x.Shape().Dimensions[1+axis] + c.padding[axis][0] + c.padding[axis][1]
-}
-
-// For kernels of more weights than manyWeights and results of at most fewPixels, in the whole
+// For kernels of more weights than manyWeights and results of at most mostPixels, in the whole
 // batch, patches are the fastest: to rearrange the weights would take longer than the products.
 const (
 	manyWeights = 1 << 19
-	fewPixels   = 256
+	mostPixels  = 256
 )
 
-// pay reports whether patches are the fastest algorithm.
-func (p patches) pay() bool {
-	return p.inAll()*p.outChannels() > manyWeights && p.batch()*p.height*p.width <= fewPixels
+// fewPixels reports whether patches are the fastest algorithm.
+func (c convolution) fewPixels() bool {
+	pixels := c.x.Shape().Dimensions[0]
+	for axis, kernel := range []int{c.rows(), c.columns()} {
+		size := c.x.Shape().Dimensions[1+axis] + c.padding[axis][0] + c.padding[axis][1]
+		pixels *= (size-kernel)/c.stride[axis] + 1
+	}
+	return c.rows()*c.columns()*c.inChannels()*c.outChannels() > manyWeights && pixels <= mostPixels
 }
 
 func (p patches) batch() int { return p.x.Shape().Dimensions[0] }
@@ -59,13 +61,12 @@ func (p patches) weights() *graph.Node { return graph.Reshape(p.w, p.inAll(), p.
 
 // matrix returns what the kernel sees.
 func (p patches) matrix() *graph.Node {
-	x := padSpatially(p.x, p.padding[0][0], p.padding[0][1], p.padding[1][0], p.padding[1][1])
 	var taps []*graph.Node
 	for i := range p.rows() {
 		for j := range p.columns() {
 			rows := graph.AxisRange(i, i+span(p.height, p.stride[0])).Stride(p.stride[0])
 			columns := graph.AxisRange(j, j+span(p.width, p.stride[1])).Stride(p.stride[1])
-			taps = append(taps, graph.Slice(x, graph.AxisRange(), rows, columns, graph.AxisRange()))
+			taps = append(taps, graph.Slice(p.x, graph.AxisRange(), rows, columns, graph.AxisRange()))
 		}
 	}
 	return graph.Reshape(graph.Concatenate(taps, -1), -1, p.inAll())
@@ -92,16 +93,13 @@ func (p patches) byImage(v *graph.Node) *graph.Node {
 			sum = graph.Add(sum, part)
 		}
 	}
-	size := p.x.Shape().Dimensions
-	rows := graph.AxisRange(p.padding[0][0], p.padding[0][0]+size[1])
-	columns := graph.AxisRange(p.padding[1][0], p.padding[1][0]+size[2])
-	return graph.Slice(sum, graph.AxisRange(), rows, columns, graph.AxisRange())
+	return sum
 }
 
 // putBack returns an image with zeros around and between the pixels that a tap sees.
 func (p patches) putBack(pixels *graph.Node, tap int) *graph.Node {
 	pad := func(axis, first, n int) graph.PadAxis {
-		return graph.PadAxis{Start: first, End: p.padded(axis) - first - span(n, p.stride[axis]), Interior: p.stride[axis] - 1}
+		return graph.PadAxis{Start: first, End: p.x.Shape().Dimensions[1+axis] - first - span(n, p.stride[axis]), Interior: p.stride[axis] - 1}
 	}
 	zero := graph.ScalarZero(pixels.Graph(), pixels.DType())
 	return graph.Pad(pixels, zero, graph.PadAxis{}, pad(0, tap/p.columns(), p.height), pad(1, tap%p.columns(), p.width))

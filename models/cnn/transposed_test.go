@@ -85,6 +85,8 @@ func TestTransposedConvolution(t *testing.T) {
 		{height: 3, width: 4, in: 2, out: 2, kernel: 5, stride: 2, padding: 2},
 		{height: 3, width: 2, in: 2, out: 3, kernel: 2, stride: 3, padding: 1, bias: true},
 		{height: 3, width: 2, in: 2, out: 1, kernel: 7, stride: 3, padding: 0},
+		{height: 4, width: 3, in: 256, out: 130, kernel: 4, stride: 2, padding: 1, bias: true}, // Many weights, few pixels.
+		{height: 1, width: 2, in: 100, out: 340, kernel: 4, stride: 1},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			compare(t, c.ours, c.plain, modelstest.Noise(uint64(i), 2, c.height, c.width, c.in), true)
