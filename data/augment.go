@@ -8,6 +8,8 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/internal/plural"
 )
 
 // Image is one image of a batch: its pixels row by row, channels last.
@@ -100,7 +102,7 @@ func randomOf(stream, seed uint64, epoch, index int) *rand.Rand {
 // transform transforms all images of a batch.
 func (a augmented) transform(inputs []*tensors.Tensor, indices []int, random func(index int) *rand.Rand) error {
 	failed := -1
-	err := transformAll(inputs, a.transforms, func(row int) *rand.Rand {
+	err := transformAll(inputs, len(indices), a.transforms, func(row int) *rand.Rand {
 		failed = indices[row]
 		return random(indices[row])
 	})
@@ -113,13 +115,16 @@ func (a augmented) transform(inputs []*tensors.Tensor, indices []int, random fun
 	return fmt.Errorf("data: augment example %d of %s: %w", failed, a.Name(), err)
 }
 
-// transformAll transforms the images of a batch, up to the first one that fails. random returns the
-// random numbers of one, before it is transformed.
-func transformAll(inputs []*tensors.Tensor, transforms []Transform, random func(row int) *rand.Rand) error {
+// transformAll transforms the images of a batch of that many examples, up to the first one that
+// fails. random returns the random numbers of one, before it is transformed.
+func transformAll(inputs []*tensors.Tensor, examples int, transforms []Transform, random func(row int) *rand.Rand) error {
 	if len(inputs) == 0 || inputs[0].DType() != dtypes.Float32 || inputs[0].Rank() != 4 {
 		return errors.New("its first input must be images, [n, height, width, channels] float32")
 	}
 	size := inputs[0].Shape().Dimensions
+	if size[0] != examples {
+		return fmt.Errorf("its first input must have one image for each example: Batch returned %s for %s", plural.Of(size[0], "image"), plural.Of(examples, "example"))
+	}
 	pixels := size[1] * size[2] * size[3]
 	var failed error
 	err := tensors.MutableFlatData(inputs[0], func(flat []float32) {

@@ -81,7 +81,7 @@ type augmentedStream struct {
 }
 
 func (a augmentedStream) batch(examples []placed, inputs, labels []*tensors.Tensor) (_, _ []*tensors.Tensor, err error) {
-	err = transformAll(inputs, a.transforms, func(row int) *rand.Rand { return examples[row].random(a.seed) })
+	err = transformAll(inputs, len(examples), a.transforms, func(row int) *rand.Rand { return examples[row].random(a.seed) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("data: augment %s: %w", a.name, err)
 	}

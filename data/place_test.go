@@ -162,3 +162,24 @@ func TestAugmentStreamRefuses(t *testing.T) {
 		}
 	}
 }
+
+// twice is a stream that makes two images of each example.
+type twice struct{ data.Stream }
+
+func (s twice) Batch(examples []any) (inputs, labels []*tensors.Tensor, err error) {
+	return s.Stream.Batch(slices.Concat(examples, examples))
+}
+
+// TestAugmentMoreImages: a batch with more images than examples is an error.
+func TestAugmentMoreImages(t *testing.T) {
+	s := streamOf(t, twice{squares{3}}, func(ds data.Dataset) data.Dataset { return data.Augment(ds, 1, draw) })
+	for example, err := range s.Read(0, 0, 2) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "data: augment squares: its first input must have one image for each example: Batch returned 2 images for 1 example"
+		if _, _, err := s.Batch([]any{example}); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

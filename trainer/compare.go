@@ -15,6 +15,9 @@ func (t *Trainer) comparePosition(at position) error {
 	if at.BatchSize != t.config.BatchSize {
 		return fmt.Errorf("it is from a training run with batches of %s; this one has %d: use the same, or another checkpoint.dir", plural.Of(at.BatchSize, "example"), t.config.BatchSize)
 	}
+	if err := t.comparePhases(at); err != nil {
+		return err
+	}
 	if at.Batch > 0 {
 		if err := t.compareEpoch(at); err != nil {
 			return err

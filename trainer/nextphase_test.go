@@ -2,11 +2,14 @@ package trainer_test
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/metric"
 
@@ -120,4 +123,73 @@ func TestNextPhaseOfUnnamed(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	mustFit(t, second)
+}
+
+// twoPhases returns a training of that many epochs, after its end, and its next phase, which Fit
+// has yet to train.
+func twoPhases(t *testing.T, dir string, epochs int, options ...trainer.Option) (first, second *trainer.Trainer) {
+	t.Helper()
+	c := inFolder(dir)
+	c.MaxEpochs = epochs
+	first, _ = newTrainer(t, c, blobTask(plainNet), options...)
+	mustFit(t, first)
+	second, err := first.NextPhase(blobTask(plainNet), func(c *trainer.Config) { c.MaxEpochs = 1 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return first, second
+}
+
+// TestNextPhaseMust: a program that was killed in its first phase can restart with
+// checkpoint.resume "must".
+func TestNextPhaseMust(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "checkpoints")
+	twoPhases(t, dir, 1)
+	t.Setenv("TRAINER_CHECKPOINT_RESUME", "must")
+	first, second := twoPhases(t, dir, 1)
+	mustFit(t, second)
+	if got := first.Config().Checkpoint.Resume; got != "must" {
+		t.Errorf("the first phase has checkpoint.resume %q", got)
+	}
+}
+
+// TestNextPhaseOutOfDate: a phase does not resume after an earlier one has trained on.
+func TestNextPhaseOutOfDate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "checkpoints")
+	first, second := twoPhases(t, dir, 1)
+	mustFit(t, second)
+	before := first.Step()
+	_, second = twoPhases(t, dir, 1)
+	mustFit(t, second)
+
+	first, second = twoPhases(t, dir, 2)
+	want := fmt.Sprintf("phase 1 had ended after step %d, but phase 1 has ended after step %d now: to train this phase again, remove or rename %s-phase-2", before, first.Step(), dir)
+	for range 2 {
+		if err := second.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Fatalf("got %v, want %q", err, want)
+		}
+	}
+	if err := os.Rename(dir+"-phase-2", dir+"-old"); err != nil {
+		t.Fatal(err)
+	}
+	_, second = twoPhases(t, dir, 2)
+	mustFit(t, second)
+}
+
+// TestNextPhaseStore: a phase has the hyper-parameters of the one before, but not its store.
+func TestNextPhaseStore(t *testing.T) {
+	store := model.NewStore()
+	store.SetParam("/hidden/activation", "tanh")
+	first, second := twoPhases(t, filepath.Join(t.TempDir(), "checkpoints"), 1, trainer.WithStore(store))
+	if got, _ := second.Store().GetParam("/hidden/activation"); got != "tanh" || second.Store() == store {
+		t.Errorf("the hyper-parameter is %v", got)
+	}
+	if _, err := first.NextPhase(blobTask(plainNet), nil, trainer.WithStore(store)); err == nil || !strings.Contains(err.Error(), "the store of the phase before") {
+		t.Errorf("got %v, want the store to be refused", err)
+	}
+	if got, err := first.NextPhase(blobTask(plainNet), nil, trainer.WithStore(model.NewStore())); err != nil {
+		t.Error(err)
+	} else if _, found := got.Store().GetParam("/hidden/activation"); found {
+		t.Error("WithStore keeps the hyper-parameters of the phase before")
+	}
 }

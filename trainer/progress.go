@@ -54,6 +54,9 @@ type position struct {
 	// Stream is where the training is in a stream: all ranks in a checkpoint, this rank in memory.
 	Stream *distributed.StreamPosition `json:"stream,omitempty"`
 
+	// BeganAfter has the steps after which the phases before this one ended.
+	BeganAfter []int64 `json:"began_after,omitempty"`
+
 	// State lists the variables of the optimizers.
 	State []string `json:"optimizer_state,omitempty"`
 

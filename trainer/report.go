@@ -63,11 +63,7 @@ func (t *Trainer) log(values Metrics) error {
 	if t.logger == nil {
 		return nil
 	}
-	step := t.at.Step
-	if !t.resumed && t.origin.Found {
-		step = t.origin.At.Step // Before Fit, the weights are the checkpoint's.
-	}
-	err := t.logger.Scalars(step, values)
+	err := t.logger.Scalars(t.weightsStep(), values)
 	if errors.Is(err, logger.ErrClosed) {
 		t.listener.wait()
 		return nil

@@ -153,6 +153,7 @@ func (r *run) wholePosition() (position, error) {
 	if r.saver.others != nil {
 		at.Writer = r.saver.others.self
 	}
+	at.BeganAfter = r.beganAfter
 	at.State = slices.Sorted(maps.Keys(r.stepper.state))
 	at.Metrics = checkpoint.Metrics(maps.Clone(r.metrics))
 	var err error

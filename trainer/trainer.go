@@ -58,6 +58,9 @@ type Trainer struct {
 	rewound   bool                 // The loggers know where the training resumes.
 	saved     *position            // Of the newest checkpoint.
 
+	beganAfter []int64 // The steps after which the phases before this one ended.
+	refused    error   // By an option.
+
 	newScale    bool // The precision scales losses, but that checkpoint has no scale.
 	newAverages bool // The weights have averages, but that checkpoint has none.
 	oldAverages bool // That checkpoint has averages, but the weights have none.
@@ -125,7 +128,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	for _, option := range options {
 		option(t)
 	}
-	if err := errors.Join(checkCallbacks(t.callbacks), t.checkScopes(), checkValidations(t.further), t.checkTrainMetrics()); err != nil {
+	if err := errors.Join(t.refused, checkCallbacks(t.callbacks), t.checkScopes(), checkValidations(t.further), t.checkTrainMetrics()); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	return t, t.open()

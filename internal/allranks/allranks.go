@@ -23,8 +23,15 @@ type attached struct {
 	uses int
 }
 
-// Attach makes the layers that are built in g from now on use mean.
-func Attach(g *graph.Graph, mean MeanFn) { g.AttachState(key{}, &attached{mean: mean}) }
+// Attach makes the layers that are built in g from now on use mean. A graph of several models, such
+// as a GAN's, may attach it for each: Uses counts the layers of all.
+func Attach(g *graph.Graph, mean MeanFn) {
+	if a, ok := g.State(key{}).(*attached); ok {
+		a.mean = mean
+		return
+	}
+	g.AttachState(key{}, &attached{mean: mean})
+}
 
 // Mean returns what was attached to g; nil if nothing was. A layer calls it once.
 func Mean(g *graph.Graph) MeanFn {
