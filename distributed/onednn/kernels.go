@@ -36,8 +36,8 @@ func (l *Library) Adam() unsafe.Pointer { return C.gb_dnn_adam }
 //	int (*)(const int64_t *form, int64_t length, const float *a, const float *b,
 //	        const struct gb_adam_update *, char *error, size_t error_size)
 //
-// with a form of Product, and a gradient that is not used. It returns nil if the library doesn't use
-// OpenMP: only then does our team compute the parts of a product.
+// with a form of Product, and a gradient that is not used. It returns nil if the library doesn't
+// use OpenMP: only then does our team compute the parts of a product.
 func (l *Library) TrainedProduct() unsafe.Pointer {
 	if C.gb_dnn.set_threads == nil {
 		return nil

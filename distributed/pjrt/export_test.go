@@ -130,8 +130,8 @@ func WithoutOrder(f func()) {
 	f()
 }
 
-// SetMinTrained replaces the size from which a gradient stays in the cache until its update, also if
-// it is narrow.
+// SetMinTrained replaces the size from which a gradient stays in the cache until its update, also
+// if it is narrow.
 func SetMinTrained(n int) { minTrained, minTrainedSide = n, 1 }
 
 // ReadersIn counts the statements of a program that read each value.
