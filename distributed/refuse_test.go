@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed"
+	"gonbatch/internal/cluster"
 )
 
 // initChild marks the process that TestInitRefuses starts, because a process can call Init only
@@ -20,7 +21,8 @@ func TestInitRefuses(t *testing.T) {
 		t.Logf("Init: %v, %v", w, err)
 		return
 	}
-	slurm := []string{"SLURM_JOB_ID=7", "SLURM_STEP_ID=0", "SLURM_PROCID=1", "SLURM_NTASKS=2", "SLURM_LOCALID=0"}
+	slurm := append([]string{"SLURM_JOB_ID=7", "SLURM_STEP_ID=0", "SLURM_PROCID=1", "SLURM_NTASKS=2", "SLURM_LOCALID=0"},
+		cluster.LoopbackVariables()...)
 	tests := []struct {
 		name string
 		env  []string

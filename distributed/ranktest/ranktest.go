@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/machine"
 )
 
@@ -81,9 +82,9 @@ func (l Launcher) rendezvous(t *testing.T) string {
 var (
 	// OpenMPI starts unbound ranks, even more than there are CPUs.
 	OpenMPI = Launcher{Name: "Open MPI", Commands: []string{"mpirun.openmpi"}, Args: []string{"--allow-run-as-root", "--oversubscribe", "--bind-to", "none"},
-		env: []string{"OMPI_MCA_btl_tcp_if_include=lo", "OMPI_MCA_oob_tcp_if_include=lo"}}
+		env: cluster.LoopbackVariables()}
 	// MPICH starts ranks by Hydra.
-	MPICH = Launcher{Name: "MPICH", Commands: []string{"mpirun.mpich", "mpiexec.hydra"}, env: []string{"UCX_NET_DEVICES=lo"}}
+	MPICH = Launcher{Name: "MPICH", Commands: []string{"mpirun.mpich", "mpiexec.hydra"}, env: cluster.LoopbackVariables()}
 	// Torchrun runs no command: it starts the ranks with the variables that torchrun sets.
 	Torchrun = Launcher{Name: "torchrun's variables"}
 )
