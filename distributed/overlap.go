@@ -16,16 +16,14 @@ type overlapWish struct {
 	// Busy means that waiting for other ranks takes the only core that the rank computes on: MPI
 	// polls, TCP sleeps.
 	Busy bool
-	// MPI connects the ranks.
-	MPI bool
 }
 
 // setOverlap decides whether the gradients of the CPUs' programs travel while others are computed:
 // see docs/adr/0026. It is collective.
 func (w *World) setOverlap(getenv func(string) string) error {
 	mine := overlapWish{Choice: getenv(rundir.EnvOverlap), Machine: network.Key(network.Here()).For("overlap")}
-	mine.MPI = !w.environment.HasRendezvous()
-	mine.Busy = mine.MPI && len(w.cpus.list) == 1
+	byMPI := !w.environment.HasRendezvous()
+	mine.Busy = byMPI && len(w.cpus.list) == 1
 	all, err := gather(w, mine)
 	if err != nil {
 		return err
@@ -36,7 +34,7 @@ func (w *World) setOverlap(getenv func(string) string) error {
 	}
 	pjrt.Split(on)
 	w.alone = aloneOnNetwork
-	if mine.MPI && !severalMachines(all) {
+	if byMPI && !severalMachines(all) {
 		w.alone = aloneInMemory
 	}
 	if on {

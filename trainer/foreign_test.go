@@ -88,6 +88,30 @@ func exampleOf(t *testing.T, path string) (images data.Dataset, outputs []float3
 	return images, tensors.MustCopyFlatData[float32](all["/example.outputs"])
 }
 
+// checkOutputs checks that rank 0 gets PyTorch's outputs, and no other rank gets any.
+func checkOutputs(t *testing.T, tr *trainer.Trainer, images data.Dataset, want []float32) {
+	t.Helper()
+	var got []float32
+	err := tr.PredictOnMain(t.Context(), images, func(_ []int, predictions []*tensors.Tensor) error {
+		got = append(got, tensors.MustCopyFlatData[float32](predictions[0])...)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tr.World().IsMain() {
+		want = nil
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d outputs, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if diff := math.Abs(float64(got[i] - want[i])); !(diff < 1e-5) {
+			t.Errorf("output %d is %g, PyTorch's is %g", i, got[i], want[i])
+		}
+	}
+}
+
 // TestInitFromTorch: with PyTorch's weights, the model has PyTorch's outputs. All ranks get them,
 // and train on.
 func TestInitFromTorch(t *testing.T) { everywhere(t, testInitFromTorch) }
@@ -101,22 +125,7 @@ func testInitFromTorch(t *testing.T) {
 		trainer.InitFromNames(torchFile, flattened, "/hidden"),
 	}
 	tr, _ := newTrainer(t, trainer.Config{BatchSize: 6}, torchTask(), options...)
-	var got []float32
-	err := tr.PredictOnMain(t.Context(), images, func(_ []int, predictions []*tensors.Tensor) error {
-		got = append(got, tensors.MustCopyFlatData[float32](predictions[0])...)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range got {
-		if diff := math.Abs(float64(got[i] - want[i])); !(diff < 1e-5) {
-			t.Errorf("output %d is %g, PyTorch's is %g", i, got[i], want[i])
-		}
-	}
-	if tr.World().IsMain() && len(got) != len(want) {
-		t.Fatalf("%d outputs, want %d", len(got), len(want))
-	}
+	checkOutputs(t, tr, images, want)
 	tr, _ = newTrainer(t, trainer.Config{BatchSize: 6}, torchTask(), options...)
 	if err := tr.Fit(t.Context(), images, nil); err != nil {
 		t.Fatal(err)
@@ -145,22 +154,7 @@ func TestInitFromTorchTransposed(t *testing.T) {
 	task := trainer.Supervised(transposedNet, loss.MeanSquaredError, trainer.SGD{LearningRate: 0.1})
 	layers := map[string]string{"up": "/up/transposed_conv", "bn": "/norm", "mix": "/mix", "image": "/image/transposed_conv", "": ""}
 	tr, _ := newTrainer(t, trainer.Config{BatchSize: 6}, task, trainer.InitFromTorch(transposedFile, layers))
-	var got []float32
-	err := tr.PredictOnMain(t.Context(), images, func(_ []int, predictions []*tensors.Tensor) error {
-		got = append(got, tensors.MustCopyFlatData[float32](predictions[0])...)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != len(want) {
-		t.Fatalf("%d outputs, want %d", len(got), len(want))
-	}
-	for i := range got {
-		if diff := math.Abs(float64(got[i] - want[i])); !(diff < 1e-5) {
-			t.Errorf("output %d is %g, PyTorch's is %g", i, got[i], want[i])
-		}
-	}
+	checkOutputs(t, tr, images, want)
 }
 
 // TestInitFromTorchLayer: a file of a single layer has names without dots.

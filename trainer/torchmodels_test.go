@@ -3,7 +3,6 @@ package trainer_test
 import (
 	"fmt"
 	"maps"
-	"math"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -113,22 +112,7 @@ func TestModelsOfTorch(t *testing.T) {
 			examples, want := exampleOf(t, path)
 			task := trainer.Supervised(m.network, loss.SparseCategoricalCrossEntropyLogits, trainer.SGD{LearningRate: 0.1})
 			tr, _ := newTrainer(t, trainer.Config{BatchSize: 6}, task, m.option(path))
-			var got []float32
-			err := tr.Predict(t.Context(), examples, func(_ []int, predictions []*tensors.Tensor) error {
-				got = append(got, tensors.MustCopyFlatData[float32](predictions[0])...)
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(got) != len(want) {
-				t.Fatalf("%d outputs, want %d", len(got), len(want))
-			}
-			for i := range got {
-				if diff := math.Abs(float64(got[i] - want[i])); !(diff < 1e-5*max(1, math.Abs(float64(want[i])))) {
-					t.Fatalf("output %d is %g, PyTorch's is %g", i, got[i], want[i])
-				}
-			}
+			checkOutputs(t, tr, examples, want)
 		})
 	}
 }

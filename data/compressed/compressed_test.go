@@ -1,34 +1,19 @@
 package compressed_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/zstd"
-
 	"gonbatch/data/compressed"
+	"gonbatch/data/compressed/compressedtest"
 )
 
 // packed returns a text, compressed by each kind.
 func packed(t *testing.T, text string) map[compressed.Kind]string {
 	t.Helper()
-	var zipped bytes.Buffer
-	w := gzip.NewWriter(&zipped)
-	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	z, err := zstd.NewWriter(nil, zstd.WithZeroFrames(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return map[compressed.Kind]string{"": text, compressed.Gzip: zipped.String(), compressed.Zstd: string(z.EncodeAll([]byte(text), nil))}
+	return map[compressed.Kind]string{"": text, compressed.Gzip: compressedtest.Gzip(t, text), compressed.Zstd: compressedtest.Zstd(t, text)}
 }
 
 // TestReader: the content is the same whatever compressed it, and a file that is cut is an error.

@@ -1,8 +1,6 @@
 package table_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/klauspost/compress/zstd"
 
 	"gonbatch/data"
+	"gonbatch/data/compressed/compressedtest"
 	"gonbatch/data/lane/lanetest"
 	"gonbatch/data/table"
 )
@@ -26,29 +24,12 @@ func writeCompressed(t *testing.T, random *rand.Rand, contents ...string) (dir s
 	for i, content := range contents {
 		switch random.IntN(3) {
 		case 0:
-			contents[i] = zipped(t, content)
+			contents[i] = compressedtest.Gzip(t, content)
 		case 1:
-			w, err := zstd.NewWriter(nil, zstd.WithZeroFrames(true))
-			if err != nil {
-				t.Fatal(err)
-			}
-			contents[i] = string(w.EncodeAll([]byte(content), nil))
+			contents[i] = compressedtest.Zstd(t, content)
 		}
 	}
 	return write(t, contents...)
-}
-
-func zipped(t *testing.T, content string) string {
-	t.Helper()
-	var buffer bytes.Buffer
-	w := gzip.NewWriter(&buffer)
-	if _, err := w.Write([]byte(content)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buffer.String()
 }
 
 // rowsOf returns the numbers of a part's rows after skipping the first ones: inputs, then labels.
@@ -183,7 +164,7 @@ func TestStreamBatch(t *testing.T) {
 // TestStreamErrors: an error names the file, the line and the column, and comes after the rows
 // before.
 func TestStreamErrors(t *testing.T) {
-	cut := zipped(t, "a,b\n"+strings.Repeat("1,2\n", 20))
+	cut := compressedtest.Gzip(t, "a,b\n"+strings.Repeat("1,2\n", 20))
 	tests := []struct {
 		name, content string
 		config        table.Config
@@ -261,7 +242,7 @@ func TestStreamCloses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := table.StreamCSV(filepath.Join(write(t, zipped(t, "a\n1\n2\n")), "0.csv"), table.Config{})
+	s, err := table.StreamCSV(filepath.Join(write(t, compressedtest.Gzip(t, "a\n1\n2\n")), "0.csv"), table.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

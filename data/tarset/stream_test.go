@@ -2,8 +2,6 @@ package tarset_test
 
 import (
 	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -14,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/klauspost/compress/zstd"
 
 	"gonbatch/data"
+	"gonbatch/data/compressed/compressedtest"
 	"gonbatch/data/lane/lanetest"
 	"gonbatch/data/tarset"
 )
@@ -26,32 +24,13 @@ var compressions = map[string]func(t *testing.T, shard []byte) []byte{
 	".tar":     func(_ *testing.T, shard []byte) []byte { return shard },
 	".tar.gz":  zipped,
 	".tgz":     zipped,
-	".tar.zst": zstandard,
+	".tar.zst": func(t *testing.T, shard []byte) []byte { return []byte(compressedtest.Zstd(t, string(shard))) },
 }
 
-// zipped compresses in several members, as pigz and bgzip may.
+// zipped compresses in two members.
 func zipped(t *testing.T, shard []byte) []byte {
 	t.Helper()
-	var buffer bytes.Buffer
-	for _, part := range [][]byte{shard[:len(shard)/3], shard[len(shard)/3:]} {
-		w := gzip.NewWriter(&buffer)
-		if _, err := w.Write(part); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return buffer.Bytes()
-}
-
-func zstandard(t *testing.T, shard []byte) []byte {
-	t.Helper()
-	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w.EncodeAll(shard, nil)
+	return []byte(compressedtest.Gzip(t, string(shard[:len(shard)/3]), string(shard[len(shard)/3:])))
 }
 
 // stream writes shards, compressed, and opens them.

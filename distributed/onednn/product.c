@@ -29,9 +29,8 @@ static int sgemm(const kernel *k, int64_t m, int64_t n, int64_t from, int64_t to
 
 // If b's rows are a multiple of LAP bytes apart, a block of b is copied before it is used: a column
 // otherwise lies in few sets of the cache, and oneDNN, which reads a few columns at a time, reads
-// most of b from memory several times. In the copy, the rows are SPARE elements further apart. With
-// MOST_ROWS rows of a or more, oneDNN copies b itself.
-enum { LAP = 2048, BLOCK = 512, SPARE = 16, MOST_ROWS = 1024 };
+// most of b from memory several times. With MOST_ROWS rows of a or more, oneDNN copies b itself.
+enum { LAP = 2048, BLOCK = 512, MOST_ROWS = 1024 };
 
 static int collides(const form *f, int64_t rows) {
   return !f->transposed_b && f->n * (int64_t)sizeof(float) % LAP == 0 && rows < MOST_ROWS;
@@ -48,21 +47,19 @@ static int take_block(void) {
   int at = 0;
   while (at < 2 * GB_DNN_MOST_PARTS && atomic_flag_test_and_set(&blocks[at].taken)) at++;
   if (at == 2 * GB_DNN_MOST_PARTS) return -1;
-  if (blocks[at].memory == NULL) blocks[at].memory = aligned_alloc(64, BLOCK * (BLOCK + SPARE) * sizeof(float));
+  if (blocks[at].memory == NULL) blocks[at].memory = aligned_alloc(64, BLOCK * (BLOCK + GB_DNN_SPARE) * sizeof(float));
   if (blocks[at].memory != NULL) return at;
   atomic_flag_clear(&blocks[at].taken);
   return -1;
 }
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static int multiply_by_blocks(const kernel *k, int block, int64_t m, int64_t n, const float *a, const float *b, float *out) {
   const form *f = k->form;
   float *copy = blocks[block].memory;
   for (int64_t left = 0; left < n; left += BLOCK) {
-    int64_t width = smaller(BLOCK, n - left), apart = width + SPARE;
+    int64_t width = gb_dnn_smaller(BLOCK, n - left), apart = width + GB_DNN_SPARE;
     for (int64_t from = 0; from < f->k; from += BLOCK) {
-      int64_t to = smaller(from + BLOCK, f->k);
+      int64_t to = gb_dnn_smaller(from + BLOCK, f->k);
       for (int64_t i = from; i < to; i++) memcpy(copy + (i - from) * apart, b + i * f->n + left, (size_t)width * sizeof *b);
       if (sgemm(k, m, width, from, to, a, copy, apart, out + left)) return 1;
     }

@@ -11,4 +11,10 @@ typedef struct {
   int64_t alone;                       // As in a convolution.
 } gb_dnn_product_form;
 
+// Columns of b whose rows are a multiple of some KiB apart lie in few sets of the cache. In a copy,
+// the rows are GB_DNN_SPARE elements further apart.
+enum { GB_DNN_SPARE = 16 };
+
+static inline int64_t gb_dnn_smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
 #endif

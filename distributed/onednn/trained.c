@@ -17,9 +17,8 @@ typedef struct {
   int parts;
 } kernel;
 
-// The size of a tile. SPARE elements lie between the rows of a copy of b, so that its columns are
-// in different sets of the cache: see product.c.
-enum { TILE_ROWS = 32, TILE_COLUMNS = 2048, SPARE = 16 };
+// The size of a tile.
+enum { TILE_ROWS = 32, TILE_COLUMNS = 2048 };
 
 // desks have the memory of the parts.
 static struct {
@@ -37,8 +36,6 @@ static float *memory_of(int part, int64_t count) {
   }
   return desks[part].memory;
 }
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // area is a part of the gradient.
 typedef struct {
@@ -62,12 +59,12 @@ static int update_tile(const kernel *k, area at, const float *b, int64_t apart, 
 // update_columns is update_tile for all rows of an area with the columns of a tile.
 static int update_columns(const kernel *k, area at, float *tile, float *copy) {
   const form *f = k->form;
-  int64_t width = at.right - at.left, apart = f->transposed_b ? f->k : width + SPARE;
+  int64_t width = at.right - at.left, apart = f->transposed_b ? f->k : width + GB_DNN_SPARE;
   const float *b = f->transposed_b ? k->b + at.left * f->k : copy;
   for (int64_t i = 0; i < f->k && !f->transposed_b; i++) memcpy(copy + i * apart, k->b + i * f->n + at.left, (size_t)width * sizeof *b);
   int failed = 0;
   for (area rows = at; rows.top < at.bottom && !failed; rows.top = rows.bottom) {
-    rows.bottom = smaller(rows.top + TILE_ROWS, at.bottom);
+    rows.bottom = gb_dnn_smaller(rows.top + TILE_ROWS, at.bottom);
     failed = update_tile(k, rows, b, apart, tile);
   }
   return failed;
@@ -79,10 +76,10 @@ static int compute(const void *of, int part) {
   int64_t length = f->m >= f->n ? f->m : f->n, begin = gb_dnn_part(length, k->parts, part), end = gb_dnn_part(length, k->parts, part + 1);
   area all = {0, f->m, begin, end};
   if (f->m >= f->n) all = (area){begin, end, 0, f->n};
-  float *tile = memory_of(part, TILE_ROWS * TILE_COLUMNS + f->k * (TILE_COLUMNS + SPARE));
+  float *tile = memory_of(part, TILE_ROWS * TILE_COLUMNS + f->k * (TILE_COLUMNS + GB_DNN_SPARE));
   int failed = tile == NULL;
   for (area columns = all; columns.left < all.right && !failed; columns.left = columns.right) {
-    columns.right = smaller(columns.left + TILE_COLUMNS, all.right);
+    columns.right = gb_dnn_smaller(columns.left + TILE_COLUMNS, all.right);
     failed = update_columns(k, columns, tile, tile + TILE_ROWS * TILE_COLUMNS);
   }
   return failed;

@@ -36,6 +36,23 @@ func adamOfTwo(inputs []*graph.Node, second *graph.Node, decay, epsilon float64,
 	return append([]*graph.Node{w, m, v}, also(w, m, v)...)
 }
 
+// squares squares the numbers of a tensor, and returns it.
+func squares(x *tensors.Tensor) *tensors.Tensor {
+	x.MustMutableFlatData(func(data any) {
+		switch data := data.(type) {
+		case []float32:
+			for i := range data {
+				data[i] *= data[i]
+			}
+		case []float64:
+			for i := range data {
+				data[i] *= data[i]
+			}
+		}
+	})
+	return x
+}
+
 // TestAdamKernel: updates by the kernel equal XLA's, for random sizes and numbers of threads, with
 // and without decay, also if the program uses the new values for something else. Other types, and
 // what is only like Adam, are left to XLA.
@@ -52,18 +69,7 @@ func TestAdamKernel(t *testing.T) {
 			for i := range all[:4] {
 				all[i] = noise(r, dtype, size...)
 			}
-			all[2].MustMutableFlatData(func(data any) { // The second moment is never negative.
-				switch data := data.(type) {
-				case []float32:
-					for i := range data {
-						data[i] *= data[i]
-					}
-				case []float64:
-					for i := range data {
-						data[i] *= data[i]
-					}
-				}
-			})
+			all[2] = squares(all[2]) // The second moment is never negative.
 			all[4] = tensors.FromScalarAndDimensions(float32(1+r.IntN(20)), 1)
 			if dtype == dtypes.Float64 {
 				all[4] = tensors.FromScalarAndDimensions(float64(1+r.IntN(20)), 1)

@@ -7,8 +7,10 @@ import (
 	"strings"
 )
 
-// productLine matches a custom call that multiplies matrices, as operation.kernelCall writes it.
-var productLine = regexp.MustCompile(`^    (%\w+) = stablehlo\.custom_call @` + productTarget + `\((%\w+), (%\w+), (%\w+)\)(.*) : \((tensor<[^<>]*>), (tensor<[^<>]*>), (tensor<[^<>]*>)\) -> (tensor<[^<>]*>)$`)
+// productLine matches a custom call that multiplies matrices, as operation.kernelCall writes it:
+// its name, the operands, the attributes, their types, and the result's. A fourth operand orders
+// it.
+var productLine = regexp.MustCompile(`^    (%\w+) = stablehlo\.custom_call @` + productTarget + `\(([^()]*)\)( \{.*\}) : \(([^()]*)\) -> (tensor<[^<>]*>)$`)
 
 // orderProducts is ordered. Tests turn it off.
 var orderProducts = ordered
@@ -43,12 +45,12 @@ func orderedIn(statements string, marked map[string]string) string {
 		if m == nil || readersOf[m[1]] == 0 { // A product that isn't used must remain so.
 			continue
 		}
-		name, out := m[1], m[9]
+		name, out := m[1], m[5]
 		if reader, ok := readers[out]; ok {
-			lines[i] = fmt.Sprintf("    %s = stablehlo.custom_call @%s(%s, %s, %s, %s)%s : (%s, %s, %s, %s) -> %s",
-				name, productTarget, m[2], m[3], m[4], reader.name, m[5], m[6], m[7], m[8], reader.shape, out)
+			lines[i] = fmt.Sprintf("    %s = stablehlo.custom_call @%s(%s, %s)%s : (%s, %s) -> %s",
+				name, productTarget, m[2], reader.name, m[3], m[4], reader.shape, out)
 		}
-		for _, operand := range m[2:4] {
+		for _, operand := range list(m[2])[:2] {
 			if weights, ok := marked[operand]; ok {
 				readers[weights] = value{name: name, shape: out}
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute"
+	xlapjrt "github.com/gomlx/go-xla/pjrt"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
@@ -110,26 +111,13 @@ func valuesOf(t *testing.T, store *model.Store) map[string][]float64 {
 func TestOrdered(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
 		backend := openKernels(t)
-		var programs []string
-		defer pjrt.SetShare(func(module string) (string, int) {
-			out, n := pjrt.ShareMemory(module)
-			programs = append(programs, out)
-			return out, n
-		})()
 		const width = 512
-		trainDeep(t, backend, 6, width, 4)
+		programs := trainDeep(t, backend, 6, width, 4)
 		client := keepIn(t, t.TempDir())
 		var with, without int64
 		for _, program := range programs {
-			temporary := func() int64 {
-				exec, err := client.Compile().WithStableHLO([]byte(program)).Done()
-				if err != nil {
-					t.Fatal(err)
-				}
-				return exec.OnDeviceMemoryUsageStats.Temporary
-			}
-			with = max(with, temporary())
-			pjrt.WithoutOrder(func() { without = max(without, temporary()) })
+			with = max(with, temporaryBytes(t, client, program))
+			pjrt.WithoutOrder(func() { without = max(without, temporaryBytes(t, client, program)) })
 		}
 		// With the order, temporary memory has a gradient or two at once; without, copies of the
 		// weights of all layers but the first, which has no gradient of its inputs.
@@ -138,7 +126,8 @@ func TestOrdered(t *testing.T) {
 		if with > without-2*weights {
 			t.Errorf("%d bytes of temporary memory, %d without an order", with, without)
 		}
-		checkReaders(t, lastOrdered(programs))
+		step, _ := pjrt.WithKernels(stepOf(programs))
+		checkReaders(t, step)
 	})
 }
 
@@ -177,16 +166,29 @@ func TestReadersIn(t *testing.T) {
 	}
 }
 
-// lastOrdered returns the largest program with its kernels.
-func lastOrdered(programs []string) string {
-	largest := slices.MaxFunc(programs, func(a, b string) int { return len(a) - len(b) })
-	out, _ := pjrt.WithKernels(largest)
-	return out
+// stepOf returns the program of the step: the others compute initial values, and are shorter.
+func stepOf(programs []string) string {
+	return slices.MaxFunc(programs, func(a, b string) int { return len(a) - len(b) })
 }
 
-// trainDeep takes a step with a network of dense layers.
-func trainDeep(t *testing.T, backend compute.Backend, depth, width, batch int) {
+// temporaryBytes returns how much temporary memory a program takes.
+func temporaryBytes(t *testing.T, client *xlapjrt.Client, program string) int64 {
 	t.Helper()
+	exec, err := client.Compile().WithStableHLO([]byte(program)).Done()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.OnDeviceMemoryUsageStats.Temporary
+}
+
+// trainDeep takes a step with a network of dense layers, and returns the programs without kernels.
+func trainDeep(t *testing.T, backend compute.Backend, depth, width, batch int) (programs []string) {
+	t.Helper()
+	defer pjrt.SetShare(func(module string) (string, int) {
+		out, n := pjrt.ShareMemory(module)
+		programs = append(programs, out)
+		return out, n
+	})()
 	store := model.NewStore()
 	network := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		for i := range depth {
@@ -199,4 +201,5 @@ func trainDeep(t *testing.T, backend compute.Backend, depth, width, batch int) {
 	if _, err := trainer.TrainStep(train.Batch{Inputs: []*tensors.Tensor{x}, Labels: []*tensors.Tensor{tensors.FromScalarAndDimensions(float32(0.1), batch, width)}}); err != nil {
 		t.Fatal(err)
 	}
+	return programs
 }

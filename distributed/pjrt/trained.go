@@ -40,21 +40,17 @@ func trainedIn(statements string) string {
 	for i, line := range lines {
 		if m := formLine.FindStringSubmatch(line); m != nil {
 			forms[m[1]] = numbersIn(m[2])
-		} else if m := orderedProductLine.FindStringSubmatch(line); m != nil {
+		} else if m := productLine.FindStringSubmatch(line); m != nil {
 			products[m[1]] = m
 		} else if m := adamLine.FindStringSubmatch(line); m != nil {
 			gradient := list(m[2])[stateOperands]
 			if p := products[gradient]; p != nil && readers[gradient] == 1 && isTrained(forms[list(p[2])[2]]) {
-				lines[i] = trainedCall(m, list(p[2]), list(p[3]))
+				lines[i] = trainedCall(m, list(p[2]), list(p[4]))
 			}
 		}
 	}
 	return strings.Join(lines, "\n")
 }
-
-// orderedProductLine matches a custom call that multiplies matrices, with or without a fourth
-// operand that orders it.
-var orderedProductLine = regexp.MustCompile(`^    (%\w+) = stablehlo\.custom_call @` + productTarget + `\(([^()]*)\) \{.*\} : \(([^()]*)\) -> tensor<[^<>]*>$`)
 
 // isTrained reports whether a product of that form should not be in memory.
 func isTrained(form []int) bool {

@@ -14,12 +14,13 @@ type patches struct {
 }
 
 func patchesOf(c convolution) patches {
-	c = c.padFirst()
-	var out [2]int
-	for axis, kernel := range []int{c.rows(), c.columns()} {
-		out[axis] = (c.x.Shape().Dimensions[1+axis]-kernel)/c.stride[axis] + 1
-	}
-	return patches{convolution: c, height: out[0], width: out[1]}
+	return patches{convolution: c.padFirst(), height: c.places(0), width: c.places(1)}
+}
+
+// places returns how often the kernel fits along an axis: the height or width of the result.
+func (c convolution) places(axis int) int {
+	size := c.x.Shape().Dimensions[1+axis] + c.padding[axis][0] + c.padding[axis][1]
+	return (size-c.w.Shape().Dimensions[axis])/c.stride[axis] + 1
 }
 
 // For kernels of more weights than manyWeights and results of at most mostPixels, in the whole
@@ -31,11 +32,7 @@ const (
 
 // fewPixels reports whether patches are the fastest algorithm.
 func (c convolution) fewPixels() bool {
-	pixels := c.x.Shape().Dimensions[0]
-	for axis, kernel := range []int{c.rows(), c.columns()} {
-		size := c.x.Shape().Dimensions[1+axis] + c.padding[axis][0] + c.padding[axis][1]
-		pixels *= (size-kernel)/c.stride[axis] + 1
-	}
+	pixels := c.x.Shape().Dimensions[0] * c.places(0) * c.places(1)
 	return c.rows()*c.columns()*c.inChannels()*c.outChannels() > manyWeights && pixels <= mostPixels
 }
 
