@@ -22,8 +22,7 @@ type overlapWish struct {
 // see docs/adr/0026. It is collective.
 func (w *World) setOverlap(getenv func(string) string) error {
 	mine := overlapWish{Choice: getenv(rundir.EnvOverlap), Machine: network.Key(network.Here()).For("overlap")}
-	byMPI := !w.environment.HasRendezvous()
-	mine.Busy = byMPI && len(w.cpus.list) == 1
+	mine.Busy = !w.environment.HasRendezvous() && len(w.cpus.list) == 1
 	all, err := gather(w, mine)
 	if err != nil {
 		return err
@@ -34,7 +33,7 @@ func (w *World) setOverlap(getenv func(string) string) error {
 	}
 	pjrt.Split(on)
 	w.alone = aloneOnNetwork
-	if byMPI && !severalMachines(all) {
+	if !severalMachines(all) && w.peers.InMemory() {
 		w.alone = aloneInMemory
 	}
 	if on {

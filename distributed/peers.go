@@ -21,6 +21,9 @@ type communicator interface {
 	Barrier() error
 	// Transport is for compiled programs (see package pjrt). It is nil if there are no other ranks.
 	Transport() unsafe.Pointer
+	// InMemory says that all ranks are on this machine, and reports whether they reach one another
+	// through its memory. All ranks must call it between the same collectives.
+	InMemory() bool
 	Close() error
 }
 
@@ -83,16 +86,19 @@ func (alone) Broadcast([]byte, int) error             { return nil }
 func (alone) AllGather(data []byte) ([][]byte, error) { return [][]byte{data}, nil }
 func (alone) Barrier() error                          { return nil }
 func (alone) Transport() unsafe.Pointer               { return nil }
+func (alone) InMemory() bool                          { return false }
 func (alone) Close() error                            { return nil }
 
 // overTCP is the communicator of a job started by torchrun, or by submit as torchrun does.
 type overTCP struct{ *tcp.Comm }
 
 func (overTCP) String() string                     { return "a TCP ring" }
+func (overTCP) InMemory() bool                     { return false }
 func (c overTCP) AllReduce(values []float64) error { return tcp.AllReduce(c.Comm, values) }
 
 // overMPI is the communicator of a job started by mpirun or srun.
 type overMPI struct{ *mpi.Comm }
 
 func (m overMPI) String() string                   { return m.Version() }
+func (m overMPI) InMemory() bool                   { m.Comm.InMemory(); return true }
 func (m overMPI) AllReduce(values []float64) error { return mpi.AllReduce(m.Comm, values) }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "request.h"
+#include "collect.h"
 
 enum { FORM_ROOT = 2 };
 
@@ -19,38 +19,19 @@ static gb_handle mpi_type(int type, size_t *size) {
   return 0;
 }
 
-// call is a request with what MPI calls its arguments.
-typedef struct {
-  gb_request *r;
-  gb_team team;
-  gb_handle type, operation;
-  size_t size;  // Of an element.
-} call;
-
 int64_t gb_mpi_chunk = 1 << 30;
 
-// chunk returns how many elements the next call of MPI sums or broadcasts.
-static int64_t chunk(const call *c, int64_t done) {
-  int64_t most = gb_mpi_chunk / (int64_t)c->size, left = c->r->count - done;
+int64_t gb_chunk(const gb_call *c, int64_t bytes, int64_t done) {
+  int64_t most = bytes / (int64_t)c->size, left = c->r->count - done;
   if (most < 1) most = 1;
   return left < most ? left : most;
 }
 
-static int all_reduce(const call *c) {
-  gb_request *r = c->r;
-  for (int64_t done = 0, n; done < r->count; done += n) {
-    n = chunk(c, done);
-    int code = gb_mpi.allreduce(gb_mpi.in_place, (char *)r->data + (size_t)done * c->size, (int)n, c->type, c->operation, c->team.comm);
-    if (code != 0) return gb_failed("MPI_Allreduce", code, r->error, r->error_size);
-  }
-  return 0;
-}
-
-static int broadcast(const call *c) {
+static int broadcast(const gb_call *c) {
   gb_request *r = c->r;
   int root = r->form == NULL ? r->root : (int)r->form[FORM_ROOT];
   for (int64_t done = 0, n; done < r->count; done += n) {
-    n = chunk(c, done);
+    n = gb_chunk(c, gb_mpi_chunk, done);
     int code = gb_mpi.bcast((char *)r->data + (size_t)done * c->size, (int)n, c->type, root, c->team.comm);
     if (code != 0) return gb_failed("MPI_Bcast", code, r->error, r->error_size);
   }
@@ -58,7 +39,7 @@ static int broadcast(const call *c) {
 }
 
 // many calls MPI for a collective of n elements a rank.
-static int many(const call *c, const void *in, void *out, int n) {
+static int many(const gb_call *c, const void *in, void *out, int n) {
   gb_request *r = c->r;
   int code;
   switch (r->kind) {
@@ -82,13 +63,13 @@ typedef struct {
 
 // scattered puts a part of what this rank gets from each where it belongs. collected puts a part of
 // what each rank gets together.
-static void scattered(const call *c, part p, char *whole, const char *together) {
+static void scattered(const gb_call *c, part p, char *whole, const char *together) {
   size_t size = (size_t)p.count * c->size;
   for (int i = 0; i < c->team.size; i++)
     memcpy(whole + ((size_t)i * (size_t)c->r->count + (size_t)p.first) * c->size, together + (size_t)i * size, size);
 }
 
-static void collected(const call *c, part p, const char *whole, char *together) {
+static void collected(const gb_call *c, part p, const char *whole, char *together) {
   size_t size = (size_t)p.count * c->size;
   for (int i = 0; i < c->team.size; i++)
     memcpy(together + (size_t)i * size, whole + ((size_t)i * (size_t)c->r->count + (size_t)p.first) * c->size, size);
@@ -96,7 +77,7 @@ static void collected(const call *c, part p, const char *whole, char *together) 
 
 // one_part runs a collective of a part of each rank's elements. in and out have room for what this
 // rank has for all and gets from all, unless it has or gets only one part.
-static int one_part(const call *c, part p, char *in, char *out) {
+static int one_part(const gb_call *c, part p, char *in, char *out) {
   gb_request *r = c->r;
   size_t at = (size_t)p.first * c->size;
   if (in != NULL) collected(c, p, r->send, in);
@@ -108,7 +89,7 @@ static int one_part(const call *c, part p, char *in, char *out) {
 
 // in_parts runs an all-gather, a reduce-scatter or an all-to-all. If there are too many elements,
 // each call of MPI takes as many of each rank's, which are put together in other memory.
-static int in_parts(const call *c) {
+static int in_parts(const gb_call *c) {
   gb_request *r = c->r;
   int64_t most = gb_mpi_part / c->team.size > 0 ? gb_mpi_part / c->team.size : 1;
   if (r->count <= most) return many(c, r->send, r->data, (int)r->count);
@@ -129,7 +110,7 @@ int gb_collect(gb_request *r) {
     r->type = GB_BYTE;
     r->count *= 2;
   }
-  call c = {.r = r};
+  gb_call c = {.r = r};
   c.type = mpi_type(r->type, &c.size);
   if (c.size == 0) {
     snprintf(r->error, r->error_size, "rank %d of %d: unsupported element type %d", gb_all_ranks.place, gb_all_ranks.size, r->type);
@@ -138,8 +119,8 @@ int gb_collect(gb_request *r) {
   if (gb_find_team(r, &c.team) != 0 || gb_operation(r, &c.operation) != 0) return 1;
   if (r->type == GB_BYTE && (r->kind == GB_MPI_ALL_REDUCE || r->kind == GB_MPI_REDUCE_SCATTER)) c.type = gb_mpi.uint8;
   switch (r->kind) {
-    case GB_MPI_ALL_REDUCE: return all_reduce(&c);
+    case GB_MPI_ALL_REDUCE: return gb_all_reduce(&c);
     case GB_MPI_BROADCAST: return broadcast(&c);
   }
-  return in_parts(&c);
+  return gb_exchanges(&c) ? gb_reduce_scatter(&c) : in_parts(&c);
 }

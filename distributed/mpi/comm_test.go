@@ -72,6 +72,14 @@ func TestInParts(t *testing.T) {
 			ranktest.CheckSums(t, comm, mpi.AllReduce[int64])
 			ranktest.CheckBroadcasts(t, comm)
 		}
+		mpi.SetChunk(1 << 30)
+		for _, share := range []int{997, 4096, 1 << 20} {
+			mpi.SetShare(share)
+			ranktest.CheckSums(t, comm, mpi.AllReduce[float32])
+			ranktest.CheckSums(t, comm, mpi.AllReduce[int64])
+			ranktest.CheckScatters(t, comm, mpi.ReduceScatter[float64])
+		}
+		mpi.SetShare(0)
 		mpi.SetChunk(3) // Less than an element: then one by one.
 		values := []int64{1, 2, 3}
 		if err := mpi.AllReduce(comm, values); err != nil || !slices.Equal(values, []int64{3, 6, 9}) {

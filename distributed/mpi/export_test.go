@@ -8,6 +8,12 @@ var SetPart = setPart
 // SetChunk makes AllReduce and Broadcast use more MPI calls.
 var SetChunk = setChunk
 
+// SetShare makes reductions proceed in shares.
+var SetShare = setShare
+
+// Share is what SetShare, or Comm.InMemory, has set.
+var Share = share
+
 // SetFinalizeTime changes how long Close waits.
 func SetFinalizeTime(d time.Duration) { finalizeTime = d }
 

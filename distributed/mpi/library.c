@@ -5,7 +5,7 @@
 //   32-bit constants.
 //
 // A handle is passed as a machine word. On the 64-bit platforms of Go and XLA, an int argument is
-// read from the same register.
+// read from the same register, or from the same place on the stack.
 #define _GNU_SOURCE
 #include "library.h"
 
@@ -36,6 +36,7 @@ static void use_open_mpi(void) {
   gb_mpi.max = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_op_max");
   gb_mpi.errors_return = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_errors_return");
   gb_mpi.in_place = (void *)1;
+  gb_mpi.no_status = NULL;
 }
 
 // The constants of the MPICH ABI: https://www.mpich.org/abi/
@@ -52,6 +53,7 @@ static void use_mpich(void) {
   gb_mpi.max = 0x58000001;
   gb_mpi.errors_return = 0x54000001;
   gb_mpi.in_place = (void *)-1;
+  gb_mpi.no_status = (void *)1;
 }
 
 int gb_mpi_open(const char *library, char *error, size_t error_size) {
@@ -82,6 +84,8 @@ int gb_mpi_open(const char *library, char *error, size_t error_size) {
   FIND(alltoall, "MPI_Alltoall");
   FIND(op_create, "MPI_Op_create");
   FIND(reduce_scatter_block, "MPI_Reduce_scatter_block");
+  FIND(sendrecv, "MPI_Sendrecv");
+  FIND(reduce_local, "MPI_Reduce_local");
   FIND(barrier, "MPI_Barrier");
 #undef FIND
   if (dlsym(gb_mpi.handle, "ompi_mpi_comm_world") != NULL)

@@ -12,7 +12,7 @@ typedef uintptr_t gb_handle;
 struct gb_library {
   void *handle;
   gb_handle world, end, agreement, byte, uint8, int32, int64, float32, float64, sum, min, max, errors_return;
-  void *in_place;
+  void *in_place, *no_status;
   int (*init_thread)(int *, char ***, int, int *);
   int (*initialized)(int *);
   int (*finalize)(void);
@@ -30,6 +30,8 @@ struct gb_library {
   int (*alltoall)(const void *, int, gb_handle, void *, int, gb_handle, gb_handle);
   int (*op_create)(void *, int, gb_handle *);
   int (*reduce_scatter_block)(const void *, void *, int, gb_handle, gb_handle, gb_handle);
+  int (*sendrecv)(const void *, int, gb_handle, int, int, void *, int, gb_handle, int, int, gb_handle, void *);
+  int (*reduce_local)(const void *, void *, int, gb_handle, gb_handle);
   int (*barrier)(gb_handle);
 };
 

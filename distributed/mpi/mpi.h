@@ -34,8 +34,12 @@ int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dty
 // scatters or exchanges, because MPI counts with 32 bits.
 extern int64_t gb_mpi_part;
 
-// gb_mpi_chunk is the number of bytes that one call of MPI sums or broadcasts.
+// gb_mpi_chunk is the number of bytes that one call of MPI sums or broadcasts, at most.
 extern int64_t gb_mpi_chunk;
+
+// gb_mpi_share is the number of bytes, for each rank, that reductions of large values reduce at a
+// time; 0 if the ranks are on several machines. All ranks must have the same.
+extern int64_t gb_mpi_share;
 
 // GB_MPI_SERIALIZED is MPI_THREAD_SERIALIZED in both binary interfaces. gb_mpi_level is the support
 // of threads that MPI is asked for; it may provide less.

@@ -8,13 +8,18 @@ import (
 	"unsafe"
 )
 
-// Tests use these functions.
+// Tests use these functions, and Comm.InMemory one of them.
 
 // setPart replaces the number of elements that one call of MPI gathers or scatters.
 func setPart(n int) { C.gb_mpi_part = C.int64_t(n) }
 
 // setChunk replaces the number of bytes that one call of MPI sums or broadcasts.
 func setChunk(bytes int) { C.gb_mpi_chunk = C.int64_t(bytes) }
+
+// setShare replaces the number of bytes, for each rank, that reductions take at a time.
+func setShare(bytes int) { C.gb_mpi_share = C.int64_t(bytes) }
+
+func share() int { return int(C.gb_mpi_share) }
 
 // onlyFunneled makes Init ask for MPI_THREAD_FUNNELED.
 func onlyFunneled() { C.gb_mpi_level = 1 }
