@@ -9,10 +9,18 @@ import (
 // Progress reports which training step this rank has reached, for reports of failures. It is cheap:
 // call it at every step. From the first call until Idle or Close, the end of this process counts as
 // a failure, even if no other rank waits for it.
-func (w *World) Progress(step int64) {
+//
+// before is the number of steps of the training runs that came before in this program: what Reached
+// returned when this one began. A program that died in two starts is only started again if it was
+// at different places.
+func (w *World) Progress(step, before int64) {
 	w.watch.Progress(step)
-	w.progress.Report(step)
+	w.reached = before + step
+	w.progress.Report(w.reached)
 }
+
+// Reached returns the number of training steps that this program has reported.
+func (w *World) Reached() int64 { return w.reached }
 
 // Idle ends the effect of Progress: this rank is no longer training.
 func (w *World) Idle() { w.watch.Idle() }

@@ -91,6 +91,7 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	defer t.display.end()
 	t.fitting = true
 	defer func() { t.fitting = false }()
+	t.reportProgress() // If a start dies before its next update, it got this far.
 	defer t.world.Idle()
 	defer t.saver.release()
 	defer t.dropProfile()
@@ -99,6 +100,16 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	}
 	trainings.end(t)
 	return nil
+}
+
+// reportProgress tells the world how far the training has come. A Fit that has nothing left to do
+// says so too, so the next trainer counts its updates from the same number in each start.
+func (t *Trainer) reportProgress() {
+	if t.earlier == nil {
+		earlier := t.world.Reached()
+		t.earlier = &earlier
+	}
+	t.world.Progress(t.at.Step, *t.earlier)
 }
 
 // loader returns the loader of a training run. It continues with the next epoch while the work at
@@ -216,7 +227,6 @@ func (r *run) epoch() error {
 
 func (r *run) batches() error {
 	first := r.at.Batch
-	r.world.Progress(r.at.Step) // If a start dies before its next update, it got this far.
 	r.loader.Seek(r.at.Epoch, first)
 	if err := r.rates.set(int(r.at.Step), r.plan.updates); err != nil {
 		return err
@@ -275,7 +285,7 @@ func (r *run) afterBatch(metrics []*tensors.Tensor) error {
 	defer r.dropGradients()
 	if update {
 		r.at.Step++
-		r.world.Progress(r.at.Step)
+		r.reportProgress()
 	}
 	r.display.batch(r)
 	if err := r.call(onBatchEnd); err != nil || !update {

@@ -67,8 +67,8 @@ func threePhases(t *testing.T, dir string, killed int, step int64) (all []*train
 }
 
 // TestNextPhase: each phase begins with the weights of the one before, and has its own optimizer,
-// frozen scopes, configuration and folder. A program that is killed in any phase ends with the same
-// weights when it is started again.
+// frozen scopes, configuration and folder. A program that is killed in any phase, even twice, ends
+// with the same weights when it is started again, and what it reports tells the phases apart.
 func TestNextPhase(t *testing.T) { everywhere(t, testNextPhase) }
 
 func testNextPhase(t *testing.T) {
@@ -99,8 +99,14 @@ func testNextPhase(t *testing.T) {
 	}
 	for number, step := range []int64{3, 5, 9} {
 		again := t.TempDir()
-		if all, err := threePhases(t, again, number, step); !errors.Is(err, errKilled) || len(all) != number+1 {
-			t.Fatalf("killed in phase %d: %d phases, %v", number+1, len(all), err)
+		for range 2 {
+			began := world(t).Reached()
+			if all, err := threePhases(t, again, number, step); !errors.Is(err, errKilled) || len(all) != number+1 {
+				t.Fatalf("killed in phase %d: %d phases, %v", number+1, len(all), err)
+			}
+			if got, want := world(t).Reached()-began, int64(8*number)+step; got != want {
+				t.Errorf("killed in phase %d after step %d: the program reports that it got to step %d, want %d, as in the start before", number+1, step, got, want)
+			}
 		}
 		resumed, err := threePhases(t, again, -1, 0)
 		if err != nil {

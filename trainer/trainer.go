@@ -57,6 +57,7 @@ type Trainer struct {
 	best      string               // What LoadBest has loaded, or LoadAverage; empty if neither was called.
 	rewound   bool                 // The loggers know where the training resumes.
 	saved     *position            // Of the newest checkpoint.
+	earlier   *int64               // Updates of the trainers before this one; nil until Fit begins.
 
 	beganAfter []int64 // The steps after which the phases before this one ended.
 	refused    error   // By an option.

@@ -74,7 +74,11 @@ func (c cell) build(w *distributed.World, x, sign *graph.Node) *graph.Node {
 // TestEveryCell compares each collective, of each type, with the plain model, bit for bit. All are
 // in one program.
 func TestEveryCell(t *testing.T) {
-	ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun, ranktest.OpenMPI}, 4, func(t *testing.T) {
+	launchers := []ranktest.Launcher{ranktest.Torchrun, ranktest.OpenMPI}
+	if !ranktest.InRank() {
+		launchers = append(launchers, ranktest.Torchrun.OnGPUs(t, 4))
+	}
+	ranktest.RunWith(t, launchers, 4, func(t *testing.T) {
 		w := open(t)
 		all := cells(rand.New(rand.NewPCG(1, 2)), w.Size(), everyType)
 		if len(all) != 352 {
@@ -101,7 +105,11 @@ func TestEveryCell(t *testing.T) {
 // TestEveryGradient compares the gradient of each collective with a numerical one of the plain
 // model. All are in one program.
 func TestEveryGradient(t *testing.T) {
-	ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun}, 4, func(t *testing.T) {
+	launchers := []ranktest.Launcher{ranktest.Torchrun}
+	if !ranktest.InRank() {
+		launchers = append(launchers, ranktest.Torchrun.OnGPUs(t, 4))
+	}
+	ranktest.RunWith(t, launchers, 4, func(t *testing.T) {
 		w, random := open(t), rand.New(rand.NewPCG(3, 4))
 		var all []cell
 		for _, c := range cells(random, w.Size(), []dtypes.DType{dtypes.Float32, dtypes.BFloat16}) {

@@ -1,6 +1,6 @@
-// The collectives that reduce. Where all ranks are on one machine, they copy one another's values in
-// its memory, and a large reduction is limited by that: it then proceeds in shares that stay in the
-// caches. MPI's own algorithms use temporary memory as large as the whole value (see
+// The collectives that reduce. Where all ranks are on one machine, they copy one another's values
+// in its memory, and a large reduction is limited by that: it then proceeds in shares that stay in
+// the caches. MPI's own algorithms use temporary memory as large as the whole value (see
 // docs/adr/0030).
 #include <stdio.h>
 #include <stdlib.h>

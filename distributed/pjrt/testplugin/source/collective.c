@@ -17,7 +17,7 @@
 #include "frame.h"
 #include "plugin.h"
 
-enum { MAX_CLIQUES = 64, CLIQUE_LIMIT = 10 * 60 * 1000 };
+enum { MAX_CLIQUES = 2048, CLIQUE_LIMIT = 10 * 60 * 1000 };
 
 typedef struct {
   pthread_mutex_t lock;
@@ -230,6 +230,7 @@ static gb_ffi_error *handle(gb_ffi_call_frame *frame) {
     memcpy(l.out, l.in, l.in_size < l.out_size ? l.in_size : l.out_size);
     return NULL;
   }
+  if (l.number >= MAX_CLIQUES) return gb_frame_fail(frame, GB_FFI_INTERNAL, "testplugin: a program with so many collectives needs a larger MAX_CLIQUES");
   PJRT_Error *error = collect(&l);
   if (error == NULL) return NULL;
   drop(error);
