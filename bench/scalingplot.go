@@ -21,9 +21,11 @@ func (r scalingReport) draw(path string) error {
 	p := plot.New()
 	p.Title.Text = "Efficiency of a training step, forecast by the model"
 	p.X.Label.Text, p.Y.Label.Text = "ranks", "efficiency, %"
-	p.X.Tick.Marker, p.X.Max = powersOfTwo(bits.Len(largestWorld)-1), float64(bits.Len(largestWorld))-0.5
+	most := bits.Len(largestWorld) - 1
+	p.X.Tick.Marker, p.X.Max = powersOfTwo(most), 1.6*float64(most) // The legend is beside the curves.
 	p.Y.Min, p.Y.Max = 0, 105
-	p.Legend.YPosition, p.Legend.Left = 0, true
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.Padding = true, true, 13*vg.Centimeter, vg.Points(3)
+	p.Legend.TextStyle.Font.Size = vg.Points(10)
 	p.Add(plotter.NewGrid())
 	for i, f := range r.Carried {
 		line, err := plotter.NewLine(f.efficiency())
@@ -34,7 +36,7 @@ func (r scalingReport) draw(path string) error {
 		p.Add(line)
 		p.Legend.Add(f.Network+", "+f.Link, line)
 	}
-	writer, err := p.WriterTo(18*vg.Centimeter, 13*vg.Centimeter, "svg")
+	writer, err := p.WriterTo(22*vg.Centimeter, 12*vg.Centimeter, "svg")
 	if err != nil {
 		return fmt.Errorf("draw %s: %w", path, err)
 	}
