@@ -111,14 +111,23 @@ type gradients struct {
 	// last is how many bytes the bucket has, at least, that is complete last: the gradient of a
 	// large first layer travels in one piece. 0 is a whole bucket.
 	last int
+	// alone are the elements of each gradient of 1 MiB or more, which is summed by itself.
+	alone []int
 }
 
 func (g gradients) bytes() float64 { return 4 * float64(g.parameters) }
 
-// sum returns how long the ranks take for all buckets, one after another, in microseconds.
-func (l link) sum(ranks int, g gradients, bucket float64) float64 {
-	n := math.Ceil(g.bytes() / bucket)
-	return n * l.allReduce(ranks, g.bytes()/n)
+// sum returns how long the ranks take for all gradients, one bucket after another, in microseconds.
+func (l link) sum(ranks int, g gradients, bucket float64) (micros float64) {
+	rest := g.bytes()
+	for _, elements := range g.alone {
+		bytes := 4 * float64(elements)
+		micros, rest = micros+l.allReduce(ranks, bytes), rest-bytes
+	}
+	if n := math.Ceil(rest / bucket); n > 0 {
+		micros += n * l.allReduce(ranks, rest/n)
+	}
+	return micros
 }
 
 // step returns the time of a training step, in milliseconds, in which nothing is computed during

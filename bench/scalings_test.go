@@ -53,11 +53,12 @@ func TestModel(t *testing.T) {
 		{"a step of 100 million: 12 buckets", l.step(8, 30, gradients{parameters: 100e6}), 30 + (12*6*10+2*7./8*4e8/100)/1000},
 		{"gradients travel, the backward pass is short: 4 buckets", ring.overlapped(8, 30, gradients{parameters: 1e6}), 30 + (4*14*10+2*7./8*4e6/100)/1000 - 20},
 		{"it is long: the last bucket is left", ring.overlapped(8, 120, gradients{parameters: 1e6}), 120 + (14*10+2*7./8*1048576/100)/1000},
-		{"it is long, with a large first layer", ring.overlapped(8, 120, gradients{1e6, 4e5}), 120 + (14*10+2*7./8*4e5/100)/1000},
+		{"it is long, with a large first layer", ring.overlapped(8, 120, gradients{1e6, 4e5, nil}), 120 + (14*10+2*7./8*4e5/100)/1000},
+		{"two large gradients and two buckets of others", ring.overlapped(8, 30, gradients{1e6, 0, []int{3e5, 3e5}}), 30 + (4*14*10+2*7./8*4e6/100)/1000 - 20},
 		{"it is long, and all is one small bucket", ring.overlapped(8, 120, gradients{parameters: 1e5}), 120 + (14*10+2*7./8*4e5/100)/1000},
 		{"one rank", ring.overlapped(1, 120, gradients{parameters: 1e6}), 120},
-		{"several machines, our TCP: overlap", ring.apart(8, 120, gradients{1e6, 4e5}), 127.14},
-		{"several machines, MPI: no overlap", l.apart(8, 120, gradients{1e6, 4e5}), 190.06},
+		{"several machines, our TCP: overlap", ring.apart(8, 120, gradients{1e6, 4e5, nil}), 127.14},
+		{"several machines, MPI: no overlap", l.apart(8, 120, gradients{1e6, 4e5, nil}), 190.06},
 		// 13.5 ms of all-reduces at 1 Gbit/s, and 0.6 ms for the two first convolutions: see
 		// docs/adr/0026.
 		{"the CNN on two nodes", link{Bandwidth: 125, Ring: true}.overlapped(2, 36, networkNamed("cnn").gradients), 36 + 4*18_816/125e3},

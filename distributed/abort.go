@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"gonbatch/internal/rundir"
 )
@@ -11,16 +12,31 @@ import (
 // a failure, even if no other rank waits for it.
 //
 // before is the number of steps of the training runs that came before in this program: what Reached
-// returned when this one began. A program that died in two starts is only started again if it was
-// at different places.
+// returned when this one began. A program that dies in two starts in a row at the same sum of the
+// two is not started again.
 func (w *World) Progress(step, before int64) {
 	w.watch.Progress(step)
-	w.reached = before + step
-	w.progress.Report(w.reached)
+	w.progress.Report(before + step)
+	reached.Store(max(reached.Load(), before+step))
 }
 
-// Reached returns the number of training steps that this program has reported.
-func (w *World) Reached() int64 { return w.reached }
+// reached is the most that Progress has reported in this process, in any world. Only one world is
+// in use at a time.
+var reached atomic.Int64
+
+// betweenRuns keeps the end of a training run apart from the beginning of the next one: see
+// rundir.Death.
+const betweenRuns = 2
+
+// Reached returns how many training steps this program has reported, plus a few for each training
+// run, so that no two places in its training have numbers that are the same or next to each other.
+// It is 0 before the first training run.
+func (w *World) Reached() int64 {
+	if most := reached.Load(); most > 0 {
+		return most + betweenRuns
+	}
+	return 0
+}
 
 // Idle ends the effect of Progress: this rank is no longer training.
 func (w *World) Idle() { w.watch.Idle() }

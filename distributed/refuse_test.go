@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed"
-	"gonbatch/internal/cluster"
+	"gonbatch/distributed/ranktest"
 )
 
 // initChild marks the process that TestInitRefuses starts, because a process can call Init only
@@ -22,7 +22,7 @@ func TestInitRefuses(t *testing.T) {
 		return
 	}
 	slurm := append([]string{"SLURM_JOB_ID=7", "SLURM_STEP_ID=0", "SLURM_PROCID=1", "SLURM_NTASKS=2", "SLURM_LOCALID=0"},
-		cluster.LoopbackVariables()...)
+		ranktest.Loopback()...)
 	tests := []struct {
 		name string
 		env  []string

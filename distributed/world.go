@@ -40,7 +40,6 @@ type World struct {
 	processes   *pjrt.Processes      // Nil unless XLA itself connects the ranks.
 	run         rundir.Dir           // Zero outside a run.
 	progress    *rundir.ProgressFile // Only on rank 0 in a run; else nil.
-	reached     int64                // See Reached.
 	out, log    io.Writer
 	shared      variables       // Those that have got rank 0's value.
 	alone       int             // The bytes from which a gradient has a bucket of its own: see buckets.

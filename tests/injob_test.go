@@ -5,8 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/machine"
 	"gonbatch/tests/cluster"
@@ -35,7 +37,7 @@ func TestLocalInsideAJob(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.Command("timeout", "120", "srun", "-n1", "-c1", "env", "PATH="+bin+":"+os.Getenv("PATH"), submit, "--local", "--tasks", "2", name)
-			cmd.Dir, cmd.Env = u.folder, append(os.Environ(), u.env...)
+			cmd.Dir, cmd.Env = u.folder, slices.Concat(os.Environ(), ranktest.Loopback(), u.env)
 			out, err := bounded.CombinedOutput(cmd)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)

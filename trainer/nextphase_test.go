@@ -104,7 +104,7 @@ func testNextPhase(t *testing.T) {
 			if all, err := threePhases(t, again, number, step); !errors.Is(err, errKilled) || len(all) != number+1 {
 				t.Fatalf("killed in phase %d: %d phases, %v", number+1, len(all), err)
 			}
-			if got, want := world(t).Reached()-began, int64(8*number)+step; got != want {
+			if got, want := world(t).Reached()-began, int64(10*number+2)+step; got != want { // 2 after each phase.
 				t.Errorf("killed in phase %d after step %d: the program reports that it got to step %d, want %d, as in the start before", number+1, step, got, want)
 			}
 		}

@@ -23,7 +23,6 @@ import (
 	"testing"
 
 	"gonbatch/internal/bounded"
-	"gonbatch/internal/cluster"
 	"gonbatch/internal/machine"
 )
 
@@ -77,14 +76,21 @@ func (l Launcher) rendezvous(t *testing.T) string {
 	return FreeAddress(t)
 }
 
-// The launchers' ranks meet at loopback: another test may remove the network interface of its
-// cluster just as MPI looks at all interfaces.
+// Loopback returns the variables, as NAME=VALUE, with which ranks of MPI meet at loopback: another
+// test may remove the network interface of its cluster just as MPI looks at all interfaces. The
+// first two are those of Open MPI, the third is that of UCX, which Debian's MPICH uses:
+// https://docs.open-mpi.org/en/main/tuning-apps/networking/tcp.html and
+// https://openucx.readthedocs.io/en/master/faq.html
+func Loopback() []string {
+	return []string{"OMPI_MCA_btl_tcp_if_include=lo", "OMPI_MCA_oob_tcp_if_include=lo", "UCX_NET_DEVICES=lo"}
+}
+
 var (
 	// OpenMPI starts unbound ranks, even more than there are CPUs.
 	OpenMPI = Launcher{Name: "Open MPI", Commands: []string{"mpirun.openmpi"}, Args: []string{"--allow-run-as-root", "--oversubscribe", "--bind-to", "none"},
-		env: cluster.LoopbackVariables()}
+		env: Loopback()}
 	// MPICH starts ranks by Hydra.
-	MPICH = Launcher{Name: "MPICH", Commands: []string{"mpirun.mpich", "mpiexec.hydra"}, env: cluster.LoopbackVariables()}
+	MPICH = Launcher{Name: "MPICH", Commands: []string{"mpirun.mpich", "mpiexec.hydra"}, env: Loopback()}
 	// Torchrun runs no command: it starts the ranks with the variables that torchrun sets.
 	Torchrun = Launcher{Name: "torchrun's variables"}
 )

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -94,38 +93,6 @@ func TestRanks(t *testing.T) {
 				t.Errorf("what was shown is not rank 0's log: %s", diff)
 			}
 		})
-	}
-}
-
-// TestLoopback: the ranks of an mpirun connect through the loopback interface, unless the user has
-// chosen others.
-func TestLoopback(t *testing.T) {
-	const variables = `echo "$UCX_NET_DEVICES $OMPI_MCA_btl_tcp_if_include $OMPI_MCA_oob_tcp_if_include"`
-	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich"} {
-		for _, tc := range []struct {
-			name              string
-			shell, job        []string
-			ucx, openMPI, oob string
-		}{
-			{"default", nil, nil, "lo", "lo", "lo"},
-			{"the shell's", []string{"UCX_NET_DEVICES=all", "OMPI_MCA_btl_tcp_if_include=eth7"}, nil, "all", "eth7", "lo"},
-			{"the job's", nil, []string{"UCX_NET_DEVICES", "all"}, "all", "lo", "lo"},
-		} {
-			t.Run(mpi+"/"+tc.name, func(t *testing.T) {
-				spec := newSpec(t, 2, [2]string{"one", variables})
-				if tc.job != nil {
-					spec.Env = map[string]string{tc.job[0]: tc.job[1]}
-				}
-				var out, errOut bytes.Buffer
-				runner := Runner{Out: &out, Err: &errOut, LookPath: lookOnly(mpi), Environ: slices.Concat(os.Environ(), tc.shell)}
-				if err := runner.Run(t.Context(), spec); err != nil {
-					t.Fatalf("%v\n%s", err, &errOut)
-				}
-				if want := tc.ucx + " " + tc.openMPI + " " + tc.oob + "\n"; out.String() != want {
-					t.Errorf("%q, want %q", out.String(), want)
-				}
-			})
-		}
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -211,9 +210,7 @@ func (s *start) throughMPI(ctx context.Context, cell rundir.Cell) (int, error) {
 	}
 	defer out.close(s.Err)
 	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), cell.Name)...)
-	// In a job, mpirun would start its ranks as a step of that job, and wait for CPUs. The user's
-	// variables come last, and win.
-	cmd.Env = slices.Concat(cluster.LoopbackVariables(), submit.CleanEnviron(s.environ()))
+	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks as a step of that job, and wait for CPUs.
 	cmd.Stdout, cmd.Stderr = out, out
 	return runGroup(ctx, cmd, tellLauncher, nil) // Its launchers end their ranks.
 }
