@@ -10,17 +10,18 @@ import (
 // Progress reports which training step this rank has reached, for reports of failures. It is cheap:
 // call it at every step. From the first call until Idle or Close, the end of this process counts as
 // a failure, even if no other rank waits for it.
-//
-// before is the number of steps of the training runs that came before in this program: what Reached
-// returned when this one began. A program that dies in two starts in a row at the same sum of the
-// two is not started again.
-func (w *World) Progress(step, before int64) {
+func (w *World) Progress(step int64) { w.ProgressAfter(0, step) }
+
+// ProgressAfter is Progress for one of several training runs of a program. before is the number of
+// steps of those that came before it: what Reached returned when it began. A program that dies in
+// two starts in a row at the same sum of the two is not started again.
+func (w *World) ProgressAfter(before, step int64) {
 	w.watch.Progress(step)
 	w.progress.Report(before + step)
 	reached.Store(max(reached.Load(), before+step))
 }
 
-// reached is the most that Progress has reported in this process, in any world. Only one world is
+// reached is the most that ProgressAfter has reported in this process, in any world. Only one world is
 // in use at a time.
 var reached atomic.Int64
 

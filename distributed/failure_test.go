@@ -215,7 +215,7 @@ func failingRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	for step := range 41 {
-		w.Progress(int64(step)+1, 0)
+		w.Progress(int64(step) + 1)
 		if err := w.AllReduceSum(make([]float64, 10)); err != nil {
 			t.Fatal(err)
 		}

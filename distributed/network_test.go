@@ -208,7 +208,7 @@ func trainUntilTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Progress(1, 0)
+	w.Progress(1)
 	dir := os.Getenv(rundir.EnvDir)
 	file := filepath.Join(dir, "training-"+strconv.Itoa(w.Rank()))
 	if err := os.WriteFile(file+".tmp", []byte(strconv.Itoa(os.Getpid())), 0o666); err != nil {

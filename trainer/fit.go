@@ -109,7 +109,7 @@ func (t *Trainer) reportProgress() {
 		earlier := t.world.Reached()
 		t.earlier = &earlier
 	}
-	t.world.Progress(t.at.Step, *t.earlier)
+	t.world.ProgressAfter(*t.earlier, t.at.Step)
 }
 
 // loader returns the loader of a training run. It continues with the next epoch while the work at
