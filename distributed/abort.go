@@ -14,15 +14,15 @@ func (w *World) Progress(step int64) { w.ProgressAfter(0, step) }
 
 // ProgressAfter is Progress for one of several training runs of a program. before is the number of
 // steps of those that came before it: what Reached returned when it began. A program that dies in
-// two starts in a row at the same sum of the two is not started again.
+// two starts in a row at the same sum of both is not started again.
 func (w *World) ProgressAfter(before, step int64) {
 	w.watch.Progress(step)
 	w.progress.Report(before + step)
 	reached.Store(max(reached.Load(), before+step))
 }
 
-// reached is the most that ProgressAfter has reported in this process, in any world. Only one world is
-// in use at a time.
+// reached is the most that ProgressAfter has reported in this process, in any world. Only one world
+// is in use at a time.
 var reached atomic.Int64
 
 // betweenRuns keeps the end of a training run apart from the beginning of the next one: see
