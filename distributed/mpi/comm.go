@@ -199,7 +199,7 @@ const memoryShare = 256 << 10
 
 // InMemory makes reductions of large values faster if all ranks are on this machine. All ranks must
 // call it between the same collectives.
-func (c *Comm) InMemory() { setShare(memoryShare) }
+func (c *Comm) InMemory() { C.gb_mpi_share = memoryShare }
 
 // Transport returns the C function that compiled programs call for collectives. See Transport in
 // package pjrt.

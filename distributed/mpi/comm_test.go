@@ -35,6 +35,20 @@ func initRank(t *testing.T) *mpi.Comm {
 	return comm
 }
 
+func initWorld(t *testing.T) *distributed.World {
+	t.Helper()
+	w, err := distributed.Init()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
 func TestContract(t *testing.T) {
 	kind := ranktest.Transport[*mpi.Comm]{
 		Float32: mpi.AllReduce[float32], Float64: mpi.AllReduce[float64],
@@ -113,15 +127,7 @@ func checkAllToAll(t *testing.T, comm *mpi.Comm) {
 // correctly. Each rank has 0, 1, 2 ... of its own thousand.
 func TestProgramInParts(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 3, func(t *testing.T) {
-		w, err := distributed.Init()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		w := initWorld(t)
 		mpi.SetPart(3 * 7)
 		mpi.SetChunk(40)
 		exec := graph.MustNewExec(w.Backend(), func(x *graph.Node) []*graph.Node {

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Tests use these functions, and Comm.InMemory one of them.
+// Tests use these functions.
 
 // setPart replaces the number of elements that one call of MPI gathers or scatters.
 func setPart(n int) { C.gb_mpi_part = C.int64_t(n) }

@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"gonbatch/distributed"
 	"gonbatch/distributed/collective"
 	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/ranktest"
@@ -70,15 +69,7 @@ func (r reduction) want(rank, i int) (value float64, place int) {
 // plain loop, for every operation, type and group.
 func TestInShares(t *testing.T) {
 	ranktest.Run(t, 4, func(t *testing.T) {
-		w, err := distributed.Init()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		w := initWorld(t)
 		if mpi.Share() == 0 {
 			t.Error("Init didn't notice that all ranks are on this machine")
 		}
