@@ -4,18 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "convolution.h"
 #include "library.h"
 
-enum { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS };
-
-// form describes the forward convolution, for its gradients too. It must agree with
-// pjrt/convolution.go.
-typedef struct {
-  int64_t op, batch, height, width, in, out_height, out_width, out, rows, columns;
-  int64_t stride[2], dilation[2], before[2], after[2];
-  int64_t swapped;  // The weights are [rows, columns, out, in], not [rows, columns, in, out].
-  int64_t alone;    // The calling thread computes it alone, beside others.
-} form;
+typedef gb_dnn_convolution_form form;
 
 // buffer is one of the operands, or the result. oneDNN may want the weights in a layout of its own.
 // Then `own` is not NULL, and `reorder` converts between the two layouts.
@@ -24,6 +16,10 @@ typedef struct {
   void *memory, *own, *reorder;
   size_t own_size;
 } buffer;
+
+// MOST_WEIGHTS is the largest number of weights for which oneDNN is faster than XLA. It rearranges
+// them in each call, and its algorithms read all of them for each few rows of the result.
+enum { MOST_WEIGHTS = 1 << 19 };
 
 // plan is a prepared convolution.
 typedef struct plan {
@@ -82,11 +78,11 @@ static int describe(const form *f, const void *src, const void *weights, const v
   if (gb_dnn.forward(&forward, gb_dnn.engine, GB_DNN_TRAINING, GB_DNN_DIRECT, src, weights, NULL, dst, f->stride,
                      dilation, f->before, f->after, gb_dnn.attributes))
     return 1;
-  if (f->op == FORWARD) {
+  if (f->op == GB_DNN_FORWARD) {
     *described = forward;
     return 0;
   }
-  int failed = f->op == BACKWARD_DATA
+  int failed = f->op == GB_DNN_BACKWARD_DATA
                    ? gb_dnn.backward_data(described, gb_dnn.engine, GB_DNN_DIRECT, src, weights, dst, f->stride,
                                           dilation, f->before, f->after, forward, gb_dnn.attributes)
                    : gb_dnn.backward_weights(described, gb_dnn.engine, GB_DNN_DIRECT, src, weights, NULL, dst,
@@ -110,14 +106,14 @@ static int convert(buffer *weights, const void *given, const void *wanted, int t
 }
 
 static void name_arguments(plan *p) {
-  p->image.argument = p->form.op == BACKWARD_DATA ? GB_DNN_DIFF_SRC : GB_DNN_SRC;
-  p->weights.argument = p->form.op == BACKWARD_WEIGHTS ? GB_DNN_DIFF_WEIGHTS : GB_DNN_WEIGHTS;
-  p->result.argument = p->form.op == FORWARD ? GB_DNN_DST : GB_DNN_DIFF_DST;
+  p->image.argument = p->form.op == GB_DNN_BACKWARD_DATA ? GB_DNN_DIFF_SRC : GB_DNN_SRC;
+  p->weights.argument = p->form.op == GB_DNN_BACKWARD_WEIGHTS ? GB_DNN_DIFF_WEIGHTS : GB_DNN_WEIGHTS;
+  p->result.argument = p->form.op == GB_DNN_FORWARD ? GB_DNN_DST : GB_DNN_DIFF_DST;
 }
 
 // build creates the primitive and its buffers from the description.
 static int build(plan *p, const void *src, const void *weights, const void *dst, void *described) {
-  int gradient = p->form.op == BACKWARD_WEIGHTS;
+  int gradient = p->form.op == GB_DNN_BACKWARD_WEIGHTS;
   const void *wanted = gb_dnn.layout_of(described, gradient ? GB_DNN_DIFF_WEIGHTS_LAYOUT : GB_DNN_WEIGHTS_LAYOUT, 0);
   const void *scratchpad = gb_dnn.layout_of(described, GB_DNN_SCRATCHPAD_LAYOUT, 0);
   p->scratchpad_size = aligned(gb_dnn.layout_size(scratchpad));
@@ -185,7 +181,7 @@ static int reorder(const plan *p, void *from, void *to) {
 // run computes in the buffers that were set.
 static int run(plan *p) {
   const buffer *w = &p->weights;
-  int own = w->own != NULL, gradient = p->form.op == BACKWARD_WEIGHTS;
+  int own = w->own != NULL, gradient = p->form.op == GB_DNN_BACKWARD_WEIGHTS;
   gb_dnn_argument arguments[] = {
       {p->image.argument, p->image.memory},
       {w->argument, own ? w->own : w->memory},
@@ -196,6 +192,11 @@ static int run(plan *p) {
   if (gb_dnn.primitive_execute(p->primitive, gb_dnn.stream, 4, arguments)) return 1;
   if (own && gradient && reorder(p, w->own, w->memory)) return 1;
   return gb_dnn.stream_wait(gb_dnn.stream);
+}
+
+// is_for_xla reports whether XLA is faster.
+static int is_for_xla(const form *f) {
+  return !gb_dnn_winograd_pays(f) && f->rows * f->columns * f->in * f->out > MOST_WEIGHTS;
 }
 
 static size_t weights_size(const form *f) { return aligned(sizeof(float) * f->rows * f->columns * f->in * f->out); }
@@ -230,8 +231,8 @@ static form cut(const kernel *k, int part, float **image, float **result) {
 // compute_at finds the place of a, b and out in the convolution.
 static int compute_at(desk *d, const kernel *k, int part) {
   float *image = k->a, *weights = k->b, *result = k->out;
-  if (k->form->op == BACKWARD_DATA) image = k->out, result = k->a;
-  if (k->form->op == BACKWARD_WEIGHTS) weights = part == 0 ? k->out : NULL, result = k->b;
+  if (k->form->op == GB_DNN_BACKWARD_DATA) image = k->out, result = k->a;
+  if (k->form->op == GB_DNN_BACKWARD_WEIGHTS) weights = part == 0 ? k->out : NULL, result = k->b;
   form own = cut(k, part, &image, &result);
   plan *p = plan_for(d, &own, k->threads);
   return p == NULL || set_data(d, p, image, weights, result) || run(p);
@@ -249,7 +250,18 @@ static int add_up(const void *of, int part) {
   return 0;
 }
 
+// by_winograd computes at a desk, if Winograd's algorithm pays.
+static int by_winograd(desk *d, const kernel *k) {
+  if (k->out == NULL) return 0;
+  return reserve(d, gb_dnn_winograd_size(k->form, k->parts)) ||
+         gb_dnn_winograd(k->form, k->a, k->b, k->out, k->parts, (float *)d->workspace);
+}
+
 static int convolve(kernel k) {
+  if (gb_dnn_winograd_pays(k.form)) {
+    k.parts = gb_dnn_parts(gb_dnn_winograd_tiles(k.form));
+    return by_winograd(&desks[0], &k);
+  }
   k.parts = gb_dnn_parts(k.form->batch);
   k.threads = k.parts == 1 ? gb_dnn.threads : 1;
   if (k.out == NULL) {
@@ -258,17 +270,23 @@ static int convolve(kernel k) {
     return plan_for(&desks[0], &first, k.threads) == NULL;
   }
   if (gb_dnn_together(compute, &k, k.parts)) return 1;
-  return k.form->op == BACKWARD_WEIGHTS && k.parts > 1 && gb_dnn_together(add_up, &k, k.parts);
+  return k.form->op == GB_DNN_BACKWARD_WEIGHTS && k.parts > 1 && gb_dnn_together(add_up, &k, k.parts);
 }
 
-// convolve_alone computes on the calling thread, at a desk that no other thread has.
+// convolve_at computes on the calling thread.
+static int convolve_at(desk *d, const kernel *k) {
+  if (gb_dnn_winograd_pays(k->form)) return by_winograd(d, k);
+  return k->out == NULL ? plan_for(d, k->form, 1) == NULL : compute_at(d, k, 0);
+}
+
+// convolve_alone computes at a desk that no other thread has.
 static int convolve_alone(kernel k) {
   k.parts = k.threads = 1;
   int at = 0;
   while (at < GB_DNN_MOST_PARTS && atomic_flag_test_and_set(&guests[at].taken)) at++;
   if (at == GB_DNN_MOST_PARTS) return 1;
   gb_dnn_alone();
-  int failed = k.out == NULL ? plan_for(&guests[at].desk, k.form, 1) == NULL : compute_at(&guests[at].desk, &k, 0);
+  int failed = convolve_at(&guests[at].desk, &k);
   atomic_flag_clear(&guests[at].taken);
   return failed;
 }
@@ -287,6 +305,7 @@ int gb_dnn_convolution(const int64_t *numbers, int64_t length, const float *a, c
     return 1;
   }
   kernel k = {(const form *)numbers, (float *)a, (float *)b, out, 0, 0};
+  if (out == NULL && is_for_xla(k.form)) return 1;
   int failed = k.form->alone ? convolve_alone(k) : convolve_together(k);
   if (failed) snprintf(error, error_size, "oneDNN can't compute this convolution");
   return failed;

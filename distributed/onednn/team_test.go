@@ -24,6 +24,22 @@ func TestTeam(t *testing.T) {
 	}
 }
 
+// TestWinograd: Winograd's algorithm gives what a plain loop gives, whatever the sizes, the zeros
+// around the images, the processor and the number of parts, in the memory that it asks for.
+func TestWinograd(t *testing.T) {
+	flags := []string{"-O2", "-lm"}
+	out, err := runC(t, "winograd.c", append(flags, "-fsanitize=address")...)
+	if err != nil && strings.Contains(out, "cannot find") {
+		if out, err := runC(t, "winograd.c", flags...); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		machine.Lacks(t, "the C compiler's address sanitizer is missing: "+out)
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // TestVariants: the update of Adam gives the same bits on all processors, whatever the
 // optimization.
 func TestVariants(t *testing.T) {

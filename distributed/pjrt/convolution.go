@@ -44,10 +44,6 @@ func number(of bool) int {
 	return 0
 }
 
-// maxWeights is the largest number of weights for which a kernel is faster. It rearranges them in
-// each call, and its algorithms read all of them for each few rows of the result.
-const maxWeights = 1 << 19
-
 // isFast asks the kernel.
 func (c convolution) isFast() bool {
 	var form []C.int64_t
@@ -75,7 +71,7 @@ func (p *perDevice) convolutionCall(o operation) (string, bool) {
 func convolutionCall(o operation, alone bool) (string, bool) {
 	c, ok := parseConvolution(o)
 	c.alone = alone
-	if !ok || c.rows*c.columns*c.in*c.out > maxWeights || !c.isFast() {
+	if !ok || !c.isFast() {
 		return "", false
 	}
 	if c.operation != backwardData {
@@ -112,10 +108,12 @@ func parseConvolution(o operation) (c convolution, ok bool) {
 		return c, false
 	}
 	swapped := strings.Contains(o.attributes, swappedLayout)
-	if at.aDilation == [2]int{1, 1} {
-		return forwardConvolution(a, b, out, at, swapped)
+	if swapped || at.aDilation != [2]int{1, 1} {
+		if c, ok := gradientOfImages(a, b, out, at, !swapped); ok {
+			return c, true
+		}
 	}
-	return gradientOfImages(a, b, out, at, !swapped)
+	return forwardConvolution(a, b, out, at, swapped)
 }
 
 func (o operation) convolutionAttributes() (at convolutionAttributes, ok bool) {
@@ -137,10 +135,11 @@ func forwardConvolution(a, b, out []int, at convolutionAttributes, swapped bool)
 		operation: forward, batch: a[0], height: a[1], width: a[2], in: a[3], outHeight: out[1], outWidth: out[2], out: out[3],
 		rows: b[0], columns: b[1], strides: at.strides, dilations: at.bDilation, zeros: at.before, zerosBehind: at.behind, swapped: swapped,
 	}
-	return c, min(at.before[0], at.before[1], at.behind[0], at.behind[1]) >= 0
+	return c, at.aDilation == [2]int{1, 1} && min(at.before[0], at.before[1], at.behind[0], at.behind[1]) >= 0
 }
 
-// gradientOfImages is a convolution of the gradients of the result, with zeros between them.
+// gradientOfImages is a convolution of the gradients of the result, with zeros between them if the
+// strides are larger than 1.
 func gradientOfImages(a, b, out []int, at convolutionAttributes, swapped bool) (convolution, bool) {
 	c := convolution{
 		operation: backwardData, batch: out[0], height: out[1], width: out[2], in: out[3], outHeight: a[1], outWidth: a[2], out: a[3],

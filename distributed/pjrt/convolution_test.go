@@ -80,6 +80,12 @@ func randomStable(r *rand.Rand) stableConvolution {
 		if r.IntN(4) == 0 {
 			c.kernel = c.image // As in gradients.
 		}
+		if r.IntN(3) == 0 {
+			c.in, c.out, c.kernel, c.image = 16*(1+n(3)), 16*(1+n(3)), [2]int{3, 3}, [2]int{5 + n(9), 5 + n(9)} // Winograd's algorithm pays.
+			if c.layout == layouts[2] {
+				c.kernel = [2]int{c.image[0] - n(3) + 1, c.image[1] - n(3) + 1}
+			}
+		}
 		switch r.IntN(4) {
 		case 0:
 			c.stride = pair(4)

@@ -91,12 +91,6 @@ func operationOf(c C.gb_operation) Operation {
 
 // nameOfConvolution names the forward convolution, for its gradients too.
 func nameOfConvolution(n numbers) string {
-	operation := n[0]
-	if swapped := n[18]; operation == forward && swapped == 1 {
-		// With strides of 1, the gradient of the images is a convolution of the result's gradient.
-		operation = backwardData
-		n[2], n[3], n[4], n[5], n[6], n[7] = n[5], n[6], n[7], n[2], n[3], n[4]
-	}
 	name := fmt.Sprintf("convolution %dx%dx%dx%d -> %dx%dx%dx%d, %dx%d", n[1], n[2], n[3], n[4], n[1], n[5], n[6], n[7], n[8], n[9])
 	if n[10] != 1 || n[11] != 1 {
 		name += fmt.Sprintf(", stride %d", n[10])
@@ -104,7 +98,7 @@ func nameOfConvolution(n numbers) string {
 			name += fmt.Sprintf("x%d", n[11])
 		}
 	}
-	return map[C.int64_t]string{backwardData: "gradient of images: ", backwardWeights: "gradient of weights: "}[operation] + name
+	return map[C.int64_t]string{backwardData: "gradient of images: ", backwardWeights: "gradient of weights: "}[n[0]] + name
 }
 
 func nameOfProduct(n numbers) string {

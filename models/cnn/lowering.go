@@ -24,7 +24,9 @@ func (c convolution) node() *graph.Node {
 		return c.even()
 	case !fast(c.x):
 		return c.plain(c.x, c.w)
-	case !byLibrary(c.x) && c.inChannels() <= maxTapChannels && c.stride == [2]int{1, 1}:
+	case byLibrary(c.x):
+		return c.plain(c.x, c.w)
+	case c.inChannels() <= maxTapChannels && c.stride == [2]int{1, 1}:
 		return operation{plain: c.plainOf, forward: c.byTaps}.of(c.x, c.w)
 	case c.winogradPays():
 		return c.winograd()
@@ -128,23 +130,20 @@ func (c convolution) byTaps() *graph.Node {
 	return sum
 }
 
-// The smallest numbers of channels, in and out, for which Winograd's algorithm is faster than XLA's
-// convolution, and than a library's. The cost of its transforms is proportional to the sum of the
-// two numbers, its saving to their product.
-const (
-	minWinogradChannels          = 128
-	minWinogradChannelsByLibrary = 256
-)
+// minWinogradChannels is the smallest number of channels, in and out, for which Winograd's
+// algorithm is faster than XLA's convolution. The cost of its transforms is proportional to the sum
+// of the two numbers, its saving to their product.
+const minWinogradChannels = 128
 
 func (c convolution) winogradPays() bool {
-	least := minWinogradChannels
-	if byLibrary(c.x) {
-		least = minWinogradChannelsByLibrary
-	}
 	pad := c.padding[0][0]
 	same := c.padding == [2][2]int{{pad, pad}, {pad, pad}}
-	return c.rows() == 3 && c.columns() == 3 && c.stride == [2]int{1, 1} && same && pad <= 2 &&
-		min(c.inChannels(), c.outChannels()) >= least
+	return c.suitsWinograd() && same && pad <= 2 && min(c.inChannels(), c.outChannels()) >= minWinogradChannels
+}
+
+// suitsWinograd reports whether the kernel is one of Winograd's algorithm.
+func (c convolution) suitsWinograd() bool {
+	return c.rows() == 3 && c.columns() == 3 && c.stride == [2]int{1, 1}
 }
 
 func (c convolution) winograd() *graph.Node {

@@ -24,16 +24,21 @@ func (c convolution) places(axis int) int {
 }
 
 // For kernels of more weights than manyWeights and results of at most mostPixels, in the whole
-// batch, patches are the fastest: to rearrange the weights would take longer than the products.
+// batch, patches are the fastest: to rearrange the weights would take longer than the products. A
+// library that knows Winograd's algorithm is faster for more pixels than mostPixelsByLibrary.
 const (
-	manyWeights = 1 << 19
-	mostPixels  = 256
+	manyWeights         = 1 << 19
+	mostPixels          = 256
+	mostPixelsByLibrary = 64
 )
 
 // fewPixels reports whether patches are the fastest algorithm.
 func (c convolution) fewPixels() bool {
-	pixels := c.x.Shape().Dimensions[0] * c.places(0) * c.places(1)
-	return c.rows()*c.columns()*c.inChannels()*c.outChannels() > manyWeights && pixels <= mostPixels
+	pixels, most := c.x.Shape().Dimensions[0]*c.places(0)*c.places(1), mostPixels
+	if byLibrary(c.x) && c.suitsWinograd() {
+		most = mostPixelsByLibrary
+	}
+	return c.rows()*c.columns()*c.inChannels()*c.outChannels() > manyWeights && pixels <= most
 }
 
 func (p patches) batch() int { return p.x.Shape().Dimensions[0] }

@@ -50,7 +50,7 @@ func TestHalfPrecisionIsPlain(t *testing.T) {
 	}
 }
 
-// TestByLibrary: where a library computes convolutions, those that it computes faster stay whole.
+// TestByLibrary: where a library computes convolutions, they stay whole.
 func TestByLibrary(t *testing.T) {
 	t.Cleanup(func() { cpulib.Convolve(false) })
 	tests := []struct {
@@ -60,7 +60,7 @@ func TestByLibrary(t *testing.T) {
 		{1, "whole", "taps"},
 		{2, "whole", "whole"},
 		{128, "whole", "Winograd"},
-		{256, "Winograd", "Winograd"},
+		{256, "whole", "Winograd"},
 	}
 	for _, tc := range tests {
 		for _, library := range []bool{true, false} {
@@ -80,7 +80,7 @@ func TestByLibrary(t *testing.T) {
 func algorithm(t *testing.T, channels int) string {
 	t.Helper()
 	g := graph.NewGraph(modelstest.Backend(t), "convolution")
-	x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 2, 8, 8, channels))
+	x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 8, 8, 8, channels))
 	w := graph.Parameter(g, "w", shapes.Make(dtypes.Float32, 3, 3, channels, 256))
 	y := convolution{x: x, w: w, stride: [2]int{1, 1}, padding: [2][2]int{{1, 1}, {1, 1}}}.node()
 	switch {
