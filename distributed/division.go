@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 
+	"gonbatch/internal/cpulib"
 	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
@@ -63,6 +64,7 @@ func (w *World) Divide(store *model.Store, modelParallel int, axisOf func(*model
 	}
 	if m.model > 1 {
 		w.busy.Store(true)
+		cpulib.Use(nil) // Such programs have no kernels.
 	}
 	return &Division{world: w, store: store, mesh: m, axisOf: axisOf}, nil
 }

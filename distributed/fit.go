@@ -58,9 +58,16 @@ func (w *World) explainBusy(err error, batchSize, lanes int) error {
 // setMesh sets the mesh for the number of devices.
 func (w *World) setMesh() (err error) {
 	w.mesh = nil
-	cpulib.Convolve(pjrt.HasKernels())
+	cpulib.Use(w.convolves)
 	if w.devices > 1 {
 		w.mesh, err = meshOf(w.devices, 1)
 	}
 	return err
+}
+
+// convolves reports whether the kernels compute a convolution, of which each device has a part of
+// the batch.
+func (w *World) convolves(c cpulib.Convolution) bool {
+	c.Batch = max(1, c.Batch/w.devices)
+	return pjrt.Convolves(c)
 }

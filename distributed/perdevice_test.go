@@ -83,13 +83,13 @@ func trainNetworks(t *testing.T) {
 // network has a convolution, products, and products of pairs of matrices.
 type network struct {
 	batch, filters, kernel, stride, hidden int
-	same, transposed                       bool
+	same, transposed, deep                 bool
 }
 
 func randomNetwork(r *rand.Rand) network {
 	return network{
 		batch: 16 * (1 + r.IntN(3)), filters: 4 + r.IntN(40), kernel: 1 + 2*r.IntN(3), stride: 1 + r.IntN(2), hidden: 256 + 8*r.IntN(40),
-		same: r.IntN(2) == 0, transposed: r.IntN(2) == 0,
+		same: r.IntN(2) == 0, transposed: r.IntN(2) == 0, deep: r.IntN(2) == 0,
 	}
 }
 
@@ -100,7 +100,12 @@ func (n network) logits(scope *model.Scope, x *graph.Node) *graph.Node {
 	if n.same {
 		c = c.PadSame()
 	}
-	x = graph.Reshape(graph.Tanh(c.Done()), n.batch, -1)
+	x = graph.Tanh(c.Done())
+	if n.deep { // Winograd's algorithm computes the second of these.
+		x = graph.Tanh(cnn.Convolution(scope.In("wider"), x).Channels(48).KernelSize(1).Done())
+		x = graph.Tanh(cnn.Convolution(scope.In("deeper"), x).Channels(32).KernelSize(3).PadSame().Done())
+	}
+	x = graph.Reshape(x, n.batch, -1)
 	x = graph.Tanh(layers.Dense(scope.In("hidden"), x, true, n.hidden))
 	pairs := graph.Reshape(x, n.batch, 8, n.hidden/8)
 	pairs = graph.Einsum("bij,bik->bjk", pairs, graph.Sin(pairs))

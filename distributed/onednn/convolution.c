@@ -259,7 +259,7 @@ static int by_winograd(desk *d, const kernel *k) {
 
 static int convolve(kernel k) {
   if (gb_dnn_winograd_pays(k.form)) {
-    k.parts = gb_dnn_parts(gb_dnn_winograd_tiles(k.form));
+    k.parts = gb_dnn_winograd_parts(k.form);
     return by_winograd(&desks[0], &k);
   }
   k.parts = gb_dnn_parts(k.form->batch);

@@ -19,9 +19,8 @@ typedef struct {
 // other.
 int gb_dnn_winograd_pays(const gb_dnn_convolution_form *form);
 
-// gb_dnn_winograd_tiles returns the number of tiles of the convolution, which are divided among
-// parts.
-int64_t gb_dnn_winograd_tiles(const gb_dnn_convolution_form *form);
+// gb_dnn_winograd_parts returns into how many parts to cut the convolution. See gb_dnn_parts.
+int gb_dnn_winograd_parts(const gb_dnn_convolution_form *form);
 
 // gb_dnn_winograd_size returns how many bytes of temporary memory that many parts need.
 size_t gb_dnn_winograd_size(const gb_dnn_convolution_form *form, int parts);

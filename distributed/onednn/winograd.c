@@ -41,7 +41,7 @@ static int64_t point_size(const points *p) { return p->rows * row_size(p) + GB_D
 
 static float *row(const points *p, int point, int64_t row) { return p->data + point * point_size(p) + row * row_size(p); }
 
-// kernel is a convolution that is to be computed, in parts of the tiles. A tile's results, in the
+// kernel is a convolution and where its parts find their tiles. A tile's results, in the
 // images `to`, begin at an even row and column; its pixels, in the images `from`, `before` ahead of
 // that. For the gradient of the weights, `to` is the gradient of the results.
 typedef struct {
@@ -275,12 +275,18 @@ static int transform_gradient(const void *of, int part) {
   return 0;
 }
 
-// The points of a block of tiles should stay in the second cache, but a product of few rows is slow.
+// tiles_of returns the number of tiles of a convolution.
+static int64_t tiles_of(const form *f) {
+  if (f->op == GB_DNN_BACKWARD_DATA) return f->batch * tiles_along(f->height) * tiles_along(f->width);
+  return f->batch * tiles_along(f->out_height) * tiles_along(f->out_width);
+}
+
+// The points of a block of tiles should stay in the L2 cache, but a product of few rows is slow.
 enum { BLOCK_BYTES = 1 << 19, FEWEST_TILES = 128 };
 
 // block_of returns the number of tiles of a block, if each part has blocks of its own.
 static int64_t block_of(const form *f, int parts) {
-  int64_t fitting = BLOCK_BYTES / ((f->in + f->out) * POINTS * (int64_t)sizeof(float)), all = (gb_dnn_winograd_tiles(f) + parts - 1) / parts;
+  int64_t fitting = BLOCK_BYTES / ((f->in + f->out) * POINTS * (int64_t)sizeof(float)), all = (tiles_of(f) + parts - 1) / parts;
   return gb_dnn_smaller(fitting > FEWEST_TILES ? fitting : FEWEST_TILES, all);
 }
 
@@ -367,11 +373,6 @@ static int differentiate(kernel *k) {
   return gb_dnn_together(transform_gradient, k, k->parts);
 }
 
-int64_t gb_dnn_winograd_tiles(const form *f) {
-  if (f->op == GB_DNN_BACKWARD_DATA) return f->batch * tiles_along(f->height) * tiles_along(f->width);
-  return f->batch * tiles_along(f->out_height) * tiles_along(f->out_width);
-}
-
 // With fewer channels, the transforms of the tiles take too long, and with fewer tiles, that of the
 // kernels. One core of a Xeon with AVX-512 computes a convolution of 64 to 512 channels in 0.34 to
 // 0.65 of oneDNN's time, and one of 32 in 0.85.
@@ -383,8 +384,36 @@ static int is_possible(const form *f) {
   return f->rows == KERNEL && f->columns == KERNEL && plain && whole;
 }
 
+// taps_inside counts, for all pixels of the result along an axis, the taps that are not zeros.
+static int64_t taps_inside(int64_t pixels, int64_t results, int64_t before) {
+  int64_t n = 0;
+  for (int64_t i = 0; i < results; i++)
+    for (int64_t at = i - before; at < i - before + KERNEL; at++) n += at >= 0 && at < pixels;
+  return n;
+}
+
+// saves reports whether the points of all tiles have clearly fewer products than the taps that other
+// algorithms compute with. Small images fill their tiles badly.
+static int saves(const form *f, int64_t height, int64_t width) {
+  int64_t taps = taps_inside(f->height, f->out_height, f->before[0]) * taps_inside(f->width, f->out_width, f->before[1]);
+  return 5 * POINTS * tiles_along(height) * tiles_along(width) <= 4 * taps;
+}
+
+// The answer is the same for a convolution and its gradients.
 int gb_dnn_winograd_pays(const form *f) {
-  return is_possible(f) && f->in >= LEAST_CHANNELS && f->out >= LEAST_CHANNELS && gb_dnn_winograd_tiles(f) >= LEAST_TILES;
+  if (!is_possible(f) || f->in < LEAST_CHANNELS || f->out < LEAST_CHANNELS) return 0;
+  int64_t of_image = f->batch * tiles_along(f->height) * tiles_along(f->width);
+  int64_t of_result = f->batch * tiles_along(f->out_height) * tiles_along(f->out_width);
+  return of_image >= LEAST_TILES && of_result >= LEAST_TILES && saves(f, f->height, f->width) && saves(f, f->out_height, f->out_width);
+}
+
+// With fewer tiles, a thread would mostly read the kernels' points.
+enum { LEAST_TILES_OF_PART = 8 };
+
+int gb_dnn_winograd_parts(const form *f) {
+  const int64_t many = (int64_t)GB_DNN_MOST_PARTS * 4;  // Enough rows for all threads.
+  int64_t useful = tiles_of(f) / LEAST_TILES_OF_PART;
+  return (int)gb_dnn_smaller(gb_dnn_parts(many), useful > 1 ? useful : 1);
 }
 
 size_t gb_dnn_winograd_size(const form *f, int parts) {
@@ -395,7 +424,7 @@ size_t gb_dnn_winograd_size(const form *f, int parts) {
 int gb_dnn_winograd(const form *f, const float *a, const float *b, float *out, int parts, float *memory) {
   images x = {(float *)a, f->height, f->width, f->in}, y = {out, f->out_height, f->out_width, f->out};
   kernel k = {.form = f, .from = x, .to = y, .weights = (float *)b, .before = {f->before[0], f->before[1]}, .parts = parts};
-  k.end = gb_dnn_winograd_tiles(f);
+  k.end = tiles_of(f);
   switch (f->op) {
     case GB_DNN_BACKWARD_WEIGHTS:
       k.to.data = (float *)b, k.weights = out;

@@ -6,6 +6,8 @@ import "C"
 import (
 	"fmt"
 	"strings"
+
+	"gonbatch/internal/cpulib"
 )
 
 // The operations of a convolution.
@@ -42,6 +44,22 @@ func number(of bool) int {
 		return 1
 	}
 	return 0
+}
+
+// Convolves reports whether a kernel computes a convolution in the programs that are compiled from
+// now on.
+func Convolves(of cpulib.Convolution) bool {
+	if !HasKernels() {
+		return false
+	}
+	c := convolution{
+		operation: forward, batch: of.Batch, height: of.Height, width: of.Width, in: of.In, out: of.Out, rows: of.Rows, columns: of.Columns,
+		strides: of.Stride, dilations: [2]int{1, 1}, zeros: [2]int{of.Padding[0][0], of.Padding[1][0]}, zerosBehind: [2]int{of.Padding[0][1], of.Padding[1][1]},
+	}
+	reach := c.kernelReach()
+	c.outHeight = (c.height+c.zeros[0]+c.zerosBehind[0]-reach[0])/c.strides[0] + 1
+	c.outWidth = (c.width+c.zeros[1]+c.zerosBehind[1]-reach[1])/c.strides[1] + 1
+	return c.isFast()
 }
 
 // isFast asks the kernel.

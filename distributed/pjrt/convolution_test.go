@@ -80,12 +80,6 @@ func randomStable(r *rand.Rand) stableConvolution {
 		if r.IntN(4) == 0 {
 			c.kernel = c.image // As in gradients.
 		}
-		if r.IntN(3) == 0 {
-			c.in, c.out, c.kernel, c.image = 16*(1+n(3)), 16*(1+n(3)), [2]int{3, 3}, [2]int{5 + n(9), 5 + n(9)} // Winograd's algorithm pays.
-			if c.layout == layouts[2] {
-				c.kernel = [2]int{c.image[0] - n(3) + 1, c.image[1] - n(3) + 1}
-			}
-		}
 		switch r.IntN(4) {
 		case 0:
 			c.stride = pair(4)
@@ -101,8 +95,27 @@ func randomStable(r *rand.Rand) stableConvolution {
 				c.padding[axis] = [2]int{r.IntN(c.kernel[axis]), r.IntN(c.kernel[axis])}
 			}
 		}
+		if r.IntN(3) == 0 {
+			c.forWinograd(r)
+		}
 		if c.setResult() {
 			return c
+		}
+	}
+}
+
+// forWinograd gives it sizes for which Winograd's algorithm pays.
+func (c *stableConvolution) forWinograd(r *rand.Rand) {
+	one, channels := [2]int{1, 1}, func() int { return 16 * (2 + r.IntN(3)) }
+	c.in, c.out, c.kernel, c.image = channels(), channels(), [2]int{3, 3}, [2]int{6 + r.IntN(9), 6 + r.IntN(9)}
+	c.stride, c.imageDilation, c.kernDilation = one, one, one
+	for axis := range c.padding {
+		c.padding[axis] = [2]int{r.IntN(3), r.IntN(3)}
+	}
+	if c.layout == layouts[2] { // As gradients of weights, [3, 3, batch, out].
+		c.batch, c.in = channels(), 4+r.IntN(4)
+		for axis, size := range c.image {
+			c.kernel[axis] = size + c.padding[axis][0] + c.padding[axis][1] - 2
 		}
 	}
 }

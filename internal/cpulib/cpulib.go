@@ -1,19 +1,37 @@
-// Package cpulib says whether a library computes the convolutions of this process's programs, so
-// that a layer can leave them whole.
+// Package cpulib says which convolutions a library computes for this process's programs, so that a
+// layer can leave them whole.
 //
-//	cpulib.Convolve(true)      // in package distributed
-//	if cpulib.Convolves() {
+//	cpulib.Use(func(c cpulib.Convolution) bool { return isFast(c) })   // in package distributed
+//	if cpulib.Convolves(c) {
 //		return convolve(x, w)   // in a layer: not as many small operations
 //	}
 package cpulib
 
 import "sync/atomic"
 
-var convolve atomic.Bool
+// Convolution is a convolution of float32 images [Batch, Height, Width, In], with zeros around
+// them, with kernels [Rows, Columns, In, Out].
+type Convolution struct {
+	Batch, Height, Width, In, Out int
+	Rows, Columns                 int
+	Stride                        [2]int    // Down and to the right.
+	Padding                       [2][2]int // Zeros before and after the rows, and the columns.
+}
 
-// Convolve sets whether a library computes float32 convolutions in the programs that are built from
-// now on.
-func Convolve(on bool) { convolve.Store(on) }
+var convolves atomic.Pointer[func(Convolution) bool]
 
-// Convolves reports what Convolve has set last; false if nothing.
-func Convolves() bool { return convolve.Load() }
+// Use sets which convolutions a library computes, faster than XLA, in the programs that are built
+// from now on; none if f is nil.
+func Use(f func(Convolution) bool) {
+	if f == nil {
+		convolves.Store(nil)
+		return
+	}
+	convolves.Store(&f)
+}
+
+// Convolves reports whether a library computes a convolution.
+func Convolves(c Convolution) bool {
+	f := convolves.Load()
+	return f != nil && (*f)(c)
+}

@@ -1,7 +1,10 @@
 package cnn
 
 import (
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+
+	"gonbatch/internal/cpulib"
 )
 
 // convolution is a convolution of x, [batch, height, width, in], with w, [rows, columns, in, out].
@@ -13,18 +16,18 @@ type convolution struct {
 
 // node computes the convolution with the fastest algorithm for its sizes.
 func (c convolution) node() *graph.Node {
-	switch {
+	switch odd := c.rows()%2 == 1 && c.columns()%2 == 1; {
 	case fast(c.x) && c.pointwise():
 		return c.asDot()
 	case fast(c.x) && c.tiled():
 		return c.byTiles()
+	case odd && c.byLibrary():
+		return c.plain(c.x, c.w)
 	case fast(c.x) && c.fewPixels():
 		return patchesOf(c).node()
-	case c.rows()%2 == 0 || c.columns()%2 == 0:
+	case !odd:
 		return c.even()
 	case !fast(c.x):
-		return c.plain(c.x, c.w)
-	case byLibrary(c.x):
 		return c.plain(c.x, c.w)
 	case c.inChannels() <= maxTapChannels && c.stride == [2]int{1, 1}:
 		return operation{plain: c.plainOf, forward: c.byTaps}.of(c.x, c.w)
@@ -32,6 +35,16 @@ func (c convolution) node() *graph.Node {
 		return c.winograd()
 	}
 	return c.plain(c.x, c.w)
+}
+
+// byLibrary reports whether a library computes the convolution, faster than the algorithms of this
+// package.
+func (c convolution) byLibrary() bool {
+	size := c.x.Shape().Dimensions
+	return c.x.DType() == dtypes.Float32 && cpulib.Convolves(cpulib.Convolution{
+		Batch: size[0], Height: size[1], Width: size[2], In: c.inChannels(), Out: c.outChannels(),
+		Rows: c.rows(), Columns: c.columns(), Stride: c.stride, Padding: c.padding,
+	})
 }
 
 // plain computes the convolution as GoMLX does.
@@ -138,12 +151,8 @@ const minWinogradChannels = 128
 func (c convolution) winogradPays() bool {
 	pad := c.padding[0][0]
 	same := c.padding == [2][2]int{{pad, pad}, {pad, pad}}
-	return c.suitsWinograd() && same && pad <= 2 && min(c.inChannels(), c.outChannels()) >= minWinogradChannels
-}
-
-// suitsWinograd reports whether the kernel is one of Winograd's algorithm.
-func (c convolution) suitsWinograd() bool {
-	return c.rows() == 3 && c.columns() == 3 && c.stride == [2]int{1, 1}
+	return c.rows() == 3 && c.columns() == 3 && c.stride == [2]int{1, 1} && same && pad <= 2 &&
+		min(c.inChannels(), c.outChannels()) >= minWinogradChannels
 }
 
 func (c convolution) winograd() *graph.Node {

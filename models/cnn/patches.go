@@ -24,21 +24,16 @@ func (c convolution) places(axis int) int {
 }
 
 // For kernels of more weights than manyWeights and results of at most mostPixels, in the whole
-// batch, patches are the fastest: to rearrange the weights would take longer than the products. A
-// library that knows Winograd's algorithm is faster for more pixels than mostPixelsByLibrary.
+// batch, patches are the fastest: to rearrange the weights would take longer than the products.
 const (
-	manyWeights         = 1 << 19
-	mostPixels          = 256
-	mostPixelsByLibrary = 64
+	manyWeights = 1 << 19
+	mostPixels  = 256
 )
 
 // fewPixels reports whether patches are the fastest algorithm.
 func (c convolution) fewPixels() bool {
-	pixels, most := c.x.Shape().Dimensions[0]*c.places(0)*c.places(1), mostPixels
-	if byLibrary(c.x) && c.suitsWinograd() {
-		most = mostPixelsByLibrary
-	}
-	return c.rows()*c.columns()*c.inChannels()*c.outChannels() > manyWeights && pixels <= most
+	pixels := c.x.Shape().Dimensions[0] * c.places(0) * c.places(1)
+	return c.rows()*c.columns()*c.inChannels()*c.outChannels() > manyWeights && pixels <= mostPixels
 }
 
 func (p patches) batch() int { return p.x.Shape().Dimensions[0] }

@@ -7,7 +7,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"gonbatch/internal/cpulib"
 	"gonbatch/internal/forecast"
 )
 
@@ -16,10 +15,6 @@ import (
 func fast(x *graph.Node) bool {
 	return (x.DType() == dtypes.Float32 || x.DType() == dtypes.Float64) && onCPU(x.Graph().Backend())
 }
-
-// byLibrary reports whether a library computes convolutions of x. It is then faster than some of
-// the algorithms of this package.
-func byLibrary(x *graph.Node) bool { return x.DType() == dtypes.Float32 && cpulib.Convolves() }
 
 // onCPU reports whether the backend is XLA on CPUs and the graph is for it: a forecast builds a
 // GPU's graph.

@@ -17,6 +17,8 @@ struct gb_dnn_library gb_dnn;
 
 int64_t gb_dnn_part(int64_t rows, int parts, int part) { return rows * part / parts; }
 
+int gb_dnn_parts(int64_t rows) { return (int)rows; }
+
 int gb_dnn_together(gb_dnn_task task, const void *kernel, int parts) {
   for (int i = parts - 1; i >= 0; i--)
     if (task(kernel, i)) return 1;
