@@ -19,6 +19,11 @@ import (
 func (w *World) average(nodes []*graph.Node) []*graph.Node {
 	averaged, groups := slices.Clone(nodes), buckets(nodes, averageBytes, w.averageAlone())
 	means := make([]func() *graph.Node, len(groups))
+	if w.sumsAtEnd(nodes) {
+		for _, group := range groups {
+			pjrt.After(nodes[group[len(group)-1]])
+		}
+	}
 	for i, group := range groups {
 		flat := make([]*graph.Node, len(group))
 		for i, index := range group {
@@ -36,6 +41,19 @@ func (w *World) average(nodes []*graph.Node) []*graph.Node {
 		}
 	}
 	return averaged
+}
+
+// mostAtEnd is how many bytes may wait for the last gradient: they need memory until then.
+const mostAtEnd = 64 << 20
+
+// sumsAtEnd reports whether the sums wait for the last node. In each sum, the ranks wait for the
+// slowest. If nothing is computed between the sums, that is once in a step. See docs/adr/0015.
+func (w *World) sumsAtEnd(nodes []*graph.Node) bool {
+	bytes := 0
+	for _, node := range nodes {
+		bytes += int(node.Shape().ByteSize())
+	}
+	return w.alone == aloneInMemory && !pjrt.Splits() && !pjrt.Overlaps() && bytes <= mostAtEnd
 }
 
 // startMean begins the mean of x over the ranks, and returns a function that returns it. Half

@@ -392,8 +392,8 @@ static int64_t taps_inside(int64_t pixels, int64_t results, int64_t before) {
   return n;
 }
 
-// saves reports whether the points of all tiles have clearly fewer products than the taps that other
-// algorithms compute with. Small images fill their tiles badly.
+// saves reports whether the points of all tiles have clearly fewer products than the taps that
+// other algorithms compute with. Small images fill their tiles badly.
 static int saves(const form *f, int64_t height, int64_t width) {
   int64_t taps = taps_inside(f->height, f->out_height, f->before[0]) * taps_inside(f->width, f->out_width, f->before[1]);
   return 5 * POINTS * tiles_along(height) * tiles_along(width) <= 4 * taps;

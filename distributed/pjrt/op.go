@@ -98,3 +98,10 @@ func firstElement(x *graph.Node) *graph.Node {
 	flat := graph.Reshape(x, x.Shape().Size())
 	return graph.Reshape(graph.Slice(flat, graph.AxisRange(0, 1)))
 }
+
+// After makes the next collective of the graph wait until the program has computed x.
+func After(x *graph.Node) {
+	last := collectives(x.Graph())
+	last.done = graph.Add(last.done, graph.ConvertDType(firstElement(x), last.done.DType()))
+	x.Graph().AttachState(order{}, last)
+}
