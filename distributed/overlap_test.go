@@ -19,6 +19,7 @@ import (
 	"gonbatch/distributed"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -47,29 +48,67 @@ func TestOverlapSameBits(t *testing.T) {
 	}
 }
 
+// layerCount is the number of layers of a deep network, and width the outputs of a layer: each
+// layer's weights have another size.
+const layerCount = 8
+
+func width(layer int) int { return 300 + 20*layer }
+
+// deepStep returns a function that takes a step of the deep network, which is compiled. Each
+// gradient has its own all-reduce.
+func deepStep(t *testing.T, w *distributed.World) (step func()) {
+	t.Helper()
+	distributed.SetBucketBytes(1)
+	network := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		for i := range layerCount {
+			x = graph.Tanh(layers.Dense(scope.In("layer_%d", i), x, true, width(i)))
+		}
+		return x
+	}
+	trainer := train.NewTrainer(w.Backend(), model.NewStore(), network, loss.MeanSquaredError, w.Optimizer(optimizer.Adam().Done()), nil, nil)
+	step = func() {
+		x, y := tensors.FromScalarAndDimensions(float32(0.5), 1024, 300), tensors.FromScalarAndDimensions(float32(0.1), 1024, width(layerCount-1))
+		if _, err := trainer.TrainStep(train.Batch{Inputs: []*tensors.Tensor{x}, Labels: []*tensors.Tensor{y}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step()
+	return step
+}
+
+// TestSumsAtEnd: within a machine, the ranks compute all gradients before they sum the first one.
+func TestSumsAtEnd(t *testing.T) {
+	launchers := []ranktest.Launcher{ranktest.OpenMPI.With("", rundir.EnvOneDNN+"="+ranktest.OneDNN(t))}
+	ranktest.RunWith(t, launchers, 2, func(t *testing.T) {
+		step := deepStep(t, initWorld(t))
+		pjrt.StartTrace(1000)
+		step()
+		operations, _ := pjrt.StopTrace()
+		products, sums := 0, 0
+		for _, o := range operations { // In the order of their ends.
+			switch o.Kind {
+			case pjrt.WholeCollective:
+				sums++
+			case pjrt.Product:
+				products++
+				if sums > 0 {
+					t.Errorf("%s comes after %s", o.Name, plural.Of(sums, "sum"))
+				}
+			}
+		}
+		if products < 3*layerCount-1 || sums < 2*layerCount {
+			t.Errorf("a step has %s and %s", plural.Of(products, "product"), plural.Of(sums, "sum"))
+		}
+	})
+}
+
 // TestOverlapOrder: the gradients of the last layers start first, on all ranks, and travel while
 // those of the first are computed.
 func TestOverlapOrder(t *testing.T) {
-	const layerCount = 8
-	width := func(layer int) int { return 300 + 20*layer } // Each layer's weights have another size.
 	launchers := []ranktest.Launcher{ranktest.OpenMPI.With("", travelling...), ranktest.Torchrun.With("", travelling...)}
 	ranktest.RunWith(t, launchers, 2, func(t *testing.T) {
 		w := initWorld(t)
-		distributed.SetBucketBytes(1)
-		network := func(scope *model.Scope, x *graph.Node) *graph.Node {
-			for i := range layerCount {
-				x = graph.Tanh(layers.Dense(scope.In("layer_%d", i), x, true, width(i)))
-			}
-			return x
-		}
-		trainer := train.NewTrainer(w.Backend(), model.NewStore(), network, loss.MeanSquaredError, w.Optimizer(optimizer.Adam().Done()), nil, nil)
-		step := func() {
-			x, y := tensors.FromScalarAndDimensions(float32(0.5), 1024, 300), tensors.FromScalarAndDimensions(float32(0.1), 1024, width(layerCount-1))
-			if _, err := trainer.TrainStep(train.Batch{Inputs: []*tensors.Tensor{x}, Labels: []*tensors.Tensor{y}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		step() // It compiles.
+		step := deepStep(t, w)
 		var want []string
 		for i := layerCount - 1; i >= 0; i-- {
 			want = append(want, fmt.Sprintf("start all-reduce %.1f KiB float32, sum", float64(4*width(max(0, i-1))*width(i))/1024))
