@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -192,13 +191,13 @@ func (r *stepRow) fill(all []measurement) {
 	}
 }
 
-// median returns the median of a value over measurements: of an even number, the upper one of the
-// two in the middle.
-func median[M any, V cmp.Ordered](all []M, value func(M) V) V {
-	values := make([]V, len(all))
+// median returns the median of a value over measurements: of an even number, the mean of the two in
+// the middle.
+func median[M any](all []M, value func(M) float64) float64 {
+	values := make([]float64, len(all))
 	for i, m := range all {
 		values[i] = value(m)
 	}
 	slices.Sort(values)
-	return values[len(values)/2]
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }
