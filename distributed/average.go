@@ -20,7 +20,7 @@ func (w *World) average(nodes []*graph.Node) []*graph.Node {
 	averaged, groups := slices.Clone(nodes), buckets(nodes, averageBytes, w.averageAlone())
 	means := make([]func() *graph.Node, len(groups))
 	if w.sumsAtEnd(nodes) {
-		for _, group := range groups {
+		for _, group := range groups { // Its last node is computed last.
 			pjrt.After(nodes[group[len(group)-1]])
 		}
 	}
