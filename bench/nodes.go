@@ -164,14 +164,20 @@ func (m nodeMeasure) contenders(ctx context.Context, n network, cache string) ([
 		c.name = name
 		return nodeContender{contender: c, transport: transport, overlaps: overlap == rundir.OverlapOn}
 	}
-	return []nodeContender{
+	all := []nodeContender{
 		ours(overRing[0], "gonbatch, our TCP, overlap", overTCP, rundir.OverlapOn),
 		ours(overRing[0], "gonbatch, our TCP", overTCP, rundir.OverlapOff),
 		ours(overMPI[0], "gonbatch, Open MPI, overlap", inProgram, rundir.OverlapOn),
 		ours(overMPI[0], "gonbatch, Open MPI", inProgram, rundir.OverlapOff),
 		{contender: overRing[1], alone: 4},
 		{contender: overRing[2], alone: 5},
-	}, nil
+	}
+	if n.zero1 {
+		all = append(all,
+			ours(overRing[0].with("--zero1"), "gonbatch, our TCP, zero1", overTCP, rundir.OverlapOff),
+			ours(overMPI[0].with("--zero1"), "gonbatch, Open MPI, zero1", inProgram, rundir.OverlapOff))
+	}
+	return all, nil
 }
 
 // network makes the contenders take turns on a network.

@@ -30,9 +30,11 @@ func (w *World) PartLength(size int) int { return (size + w.Size() - 1) / w.Size
 
 // ScatterGradients is like AverageGradients, but returns only this rank's part of each mean, as a
 // vector of PartLength elements. It uses a reduce-scatter instead of an all-reduce for each bucket.
+// On CPUs, the ranks exchange the factors of a large gradient that is a product of small matrices
+// instead (see docs/adr/0032).
 func (w *World) ScatterGradients(store *model.Store, gradients []*graph.Node) []*graph.Node {
 	w.shareForStep(store, gradients)
-	parts := w.scatter(gradients)
+	parts := w.scatter(store, gradients)
 	if w.Size() == 1 {
 		return parts
 	}
@@ -53,7 +55,7 @@ func (w *World) ScatterGradients(store *model.Store, gradients []*graph.Node) []
 func partBytes() int { return min(bucketBytes(), overlappedBytes) }
 
 // scatter returns this rank's parts of the means over the ranks.
-func (w *World) scatter(nodes []*graph.Node) []*graph.Node {
+func (w *World) scatter(store *model.Store, nodes []*graph.Node) []*graph.Node {
 	parts := make([]*graph.Node, len(nodes))
 	for i, x := range nodes {
 		if x.Shape().IsZeroSize() {
@@ -61,6 +63,12 @@ func (w *World) scatter(nodes []*graph.Node) []*graph.Node {
 		}
 	}
 	for _, group := range buckets(nodes, sameBytes(partBytes()), w.alone) {
+		if first := group[0]; len(group) == 1 {
+			if f, ok := w.factorsOf(nodes[first]); ok {
+				parts[first] = w.partOfProduct(store, f)
+				continue
+			}
+		}
 		rows := make([]*graph.Node, len(group)) // A row is a rank's.
 		for i, index := range group {
 			rows[i] = graph.Reshape(w.padded(nodes[index]), w.Size(), -1)
@@ -101,20 +109,44 @@ func (w *World) padded(x *graph.Node) *graph.Node {
 
 // PartsOf returns this rank's part of each node, all of which must be the same on all ranks.
 func (w *World) PartsOf(store *model.Store, nodes []*graph.Node) []*graph.Node {
+	parts := make([]*graph.Node, len(nodes))
+	for i, p := range w.placesOf(store, nodes) {
+		parts[i] = p.part()
+	}
+	return parts
+}
+
+// place is where this rank's part of a value is.
+type place struct {
+	flat   *graph.Node // The value's elements, with zeros up to the end of the last part.
+	begin  *graph.Node // The first element.
+	length int
+}
+
+// placesOf returns the places of this rank's parts of the nodes.
+func (w *World) placesOf(store *model.Store, nodes []*graph.Node) []place {
 	if len(nodes) == 0 {
 		return nil
 	}
-	parts, rank := make([]*graph.Node, len(nodes)), w.rankIn(store, nodes[0].Graph())
+	places := make([]place, len(nodes))
+	rank := graph.ConvertDType(w.rankIn(store, nodes[0].Graph()), dtypes.Int64) // A weight may have more than 2^31 elements.
 	for i, x := range nodes {
 		length := w.PartLength(x.Shape().Size())
-		if length == 0 {
-			parts[i] = graph.Reshape(x, 0)
-			continue
-		}
-		begin := graph.MulScalar(graph.ConvertDType(rank, dtypes.Int64), length) // A weight may have more than 2^31 elements.
-		parts[i] = graph.DynamicSlice(w.padded(x), []*graph.Node{begin}, []int{length})
+		places[i] = place{flat: w.padded(x), begin: graph.MulScalar(rank, length), length: length}
 	}
-	return parts
+	return places
+}
+
+func (p place) part() *graph.Node {
+	if p.length == 0 {
+		return p.flat
+	}
+	return graph.DynamicSlice(p.flat, []*graph.Node{p.begin}, []int{p.length})
+}
+
+// with returns the whole value with another part of this rank.
+func (p place) with(part *graph.Node) *graph.Node {
+	return graph.DynamicUpdateSlice(p.flat, part, []*graph.Node{p.begin})
 }
 
 // rankPath is the path of a variable with this rank's number. It is where GoMLX accumulates
@@ -143,15 +175,16 @@ func (w *World) UpdateParts(store *model.Store, g *graph.Graph, variables []*mod
 	for i, v := range variables {
 		whole[i] = v.NodeValue(g)
 	}
-	for i, part := range w.PartsOf(store, whole) {
-		variables[i].SetNodeValue(part)
+	places := w.placesOf(store, whole)
+	for i, p := range places {
+		variables[i].SetNodeValue(p.part())
 	}
 	standingIn(store, g, variables, update)
 	parts := make([]*graph.Node, len(variables))
 	for i, v := range variables {
 		parts[i] = v.NodeValue(g)
 	}
-	for i, updated := range w.gatherParts(parts, whole) {
+	for i, updated := range w.gatherParts(parts, whole, places) {
 		variables[i].SetNodeValue(updated)
 	}
 }
@@ -191,10 +224,16 @@ func mustDo(err error) {
 	}
 }
 
-// gatherParts returns the whole values of which the ranks have the parts, in the shapes of like.
-func (w *World) gatherParts(parts, like []*graph.Node) []*graph.Node {
+// gatherParts returns the whole values of which the ranks have the parts, in the shapes of like, in
+// which they have these places.
+func (w *World) gatherParts(parts, like []*graph.Node, places []place) []*graph.Node {
 	whole := slices.Clone(like) // Those without elements stay.
 	for _, group := range buckets(parts, sameBytes(partBytes()/w.Size()), w.alone/w.Size()) {
+		if first := group[0]; len(group) == 1 && w.gathersInPlace(like[first]) {
+			flat := pjrt.AllGatherInPlace(places[first].with(parts[first]))
+			whole[first] = graph.Reshape(flat, like[first].Shape().Dimensions...)
+			continue
+		}
 		row := make([]*graph.Node, len(group))
 		for i, index := range group {
 			row[i] = parts[index]
@@ -213,6 +252,11 @@ func (w *World) gatherParts(parts, like []*graph.Node) []*graph.Node {
 		}
 	}
 	return whole
+}
+
+// gathersInPlace reports whether the parts of x can be gathered in the memory of x.
+func (w *World) gathersInPlace(x *graph.Node) bool {
+	return w.Size() > 1 && w.Devices() == 1 && !pjrt.Overlaps() && x.Shape().Size()%w.Size() == 0
 }
 
 // SumOverRanks is a graph-building function. It returns the sum of x over all ranks, such as that

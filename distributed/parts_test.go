@@ -42,7 +42,7 @@ func TestParts(t *testing.T) {
 func randomShapes() (all []shapes.Shape) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
-		for _, dimensions := range [][]int{{}, {1}, {0}, {2, 0}, {2}, {7}, {3, 4}, {1 + random.IntN(40), 1 + random.IntN(40)}, {1 + random.IntN(5000)}} {
+		for _, dimensions := range [][]int{{}, {1}, {0}, {2, 0}, {2}, {7}, {3, 4}, {1 + random.IntN(40), 1 + random.IntN(40)}, {1 + random.IntN(5000)}, {96, 512}, {257, 255}} {
 			all = append(all, shapes.Make(dtype, dimensions...))
 		}
 	}

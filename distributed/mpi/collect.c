@@ -44,7 +44,7 @@ static int many(const gb_call *c, const void *in, void *out, int n) {
   int code;
   switch (r->kind) {
     case GB_MPI_ALL_GATHER:
-      code = gb_mpi.allgather(in, n, c->type, out, n, c->type, c->team.comm);
+      code = gb_mpi.allgather(in != NULL ? in : gb_mpi.in_place, n, c->type, out, n, c->type, c->team.comm);
       return code == 0 ? 0 : gb_failed("MPI_Allgather", code, r->error, r->error_size);
     case GB_MPI_ALL_TO_ALL:
       code = gb_mpi.alltoall(in, n, c->type, out, n, c->type, c->team.comm);
@@ -81,7 +81,8 @@ static int one_part(const gb_call *c, part p, char *in, char *out) {
   gb_request *r = c->r;
   size_t at = (size_t)p.first * c->size;
   if (in != NULL) collected(c, p, r->send, in);
-  const void *send = in != NULL ? in : (const char *)r->send + at;
+  const char *own = r->send != NULL ? r->send : (const char *)r->data + (size_t)c->team.place * (size_t)r->count * c->size;
+  const void *send = in != NULL ? in : own + at;
   int result = many(c, send, out != NULL ? out : (char *)r->data + at, (int)p.count);
   if (result == 0 && out != NULL) scattered(c, p, r->data, out);
   return result;

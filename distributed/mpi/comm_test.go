@@ -17,6 +17,7 @@ import (
 	"gonbatch/distributed"
 	"gonbatch/distributed/collective"
 	"gonbatch/distributed/mpi"
+	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
 )
@@ -132,7 +133,9 @@ func TestProgramInParts(t *testing.T) {
 		mpi.SetChunk(40)
 		exec := graph.MustNewExec(w.Backend(), func(x *graph.Node) []*graph.Node {
 			all := collective.Over(w)
-			return []*graph.Node{all.AllToAll(x), all.AllGather(x), all.ReduceScatter(x, collective.Sum), all.AllReduce(x, collective.Sum), all.Broadcast(x, 1)}
+			return []*graph.Node{
+				all.AllToAll(x), all.AllGather(x), all.ReduceScatter(x, collective.Sum), all.AllReduce(x, collective.Sum), all.Broadcast(x, 1), pjrt.AllGatherInPlace(x),
+			}
 		})
 		const part = 50
 		value := func(rank, i int) int32 { return int32(1000*rank + i) }
@@ -142,6 +145,7 @@ func TestProgramInParts(t *testing.T) {
 			func(i int) int32 { return value(i/(3*part), i%(3*part)) },
 			func(i int) int32 { return sum(w.Rank()*part + i) }, sum,
 			func(i int) int32 { return value(1, i) },
+			func(i int) int32 { return value(i/part, i) },
 		}
 		mine := make([]int32, 3*part)
 		for i := range mine {

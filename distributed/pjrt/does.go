@@ -32,25 +32,28 @@ type does struct {
 	// root is the place, in its group, of the rank that a broadcast begins at.
 	root   int
 	groups Groups
-	// part is the half of a split collective.
+	// part is the half of a split collective, or how a whole one uses memory.
 	part part
 }
 
-// part is the half of a collective that is split, so that the program computes meanwhile.
+// part is the half of a collective that is split, so that the program computes meanwhile, or a
+// whole collective.
 type part string
 
-// Of a sum over all ranks, start begins it, and finish waits for it.
+// Of a sum over all ranks, start begins it, and finish waits for it. An all-gather in place
+// replaces the values of the other ranks in the memory that has this rank's.
 const (
-	whole  part = ""
-	start  part = "start_"
-	finish part = "finish_"
+	whole   part = ""
+	start   part = "start_"
+	finish  part = "finish_"
+	inPlace part = "in_place_"
 )
 
 // targetPrefix begins the names of all collectives, and of nothing else.
-const targetPrefix = "gonbatch_(?:start_|finish_)?(?:(?:all_reduce|reduce_scatter)_(?:sum|min|max)|broadcast|all_gather|all_to_all)_over_"
+const targetPrefix = "gonbatch_(?:start_|finish_|in_place_)?(?:(?:all_reduce|reduce_scatter)_(?:sum|min|max)|broadcast|all_gather|all_to_all)_over_"
 
 // nameForm matches the name of a function in a graph that is replaced by a collective.
-var nameForm = regexp.MustCompile(`^gonbatch_(start_|finish_)?(all_reduce|reduce_scatter|broadcast|all_gather|all_to_all)(?:_(sum|min|max))?_over_(\d+)(?:_from(\d+))?(?:_in([\dao]+))?_\d+$`)
+var nameForm = regexp.MustCompile(`^gonbatch_(start_|finish_|in_place_)?(all_reduce|reduce_scatter|broadcast|all_gather|all_to_all)(?:_(sum|min|max))?_over_(\d+)(?:_from(\d+))?(?:_in([\dao]+))?_\d+$`)
 
 // target returns the beginning of the name over a number of ranks. The number is part of the name,
 // so that XLA refuses a program for another number.

@@ -43,11 +43,15 @@ static int64_t group_size(const int64_t *form) {
   return size;
 }
 
+// IN_PLACE is an all-gather whose operand has the values of all ranks, in the memory of the result.
+enum { IN_PLACE = -GB_ALL_GATHER };
+
 // count_for returns the count of a transport, or -1 if the result doesn't fit the operand.
 static int64_t count_for(int kind, int64_t given, int64_t got, int64_t members) {
   switch (kind) {
     case GB_ALL_GATHER: return got == given * members ? given : -1;
     case GB_REDUCE_SCATTER: return given == got * members ? got : -1;
+    case IN_PLACE:
     case GB_ALL_TO_ALL: return given == got && got % members == 0 ? got / members : -1;
   }
   return given == got ? got : -1;
@@ -72,12 +76,13 @@ static gb_ffi_error *run(const gb_ffi_call_frame *frame, int kind, const int64_t
   int64_t count = count_for(kind, count_of(x), count_of(y), group_size(form));
   if (count < 0)
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: the result does not fit the operand");
-  int in_place = kind == GB_ALL_REDUCE || kind == GB_BROADCAST;
-  if (in_place && x->data != y->data) memcpy(y->data, x->data, size * (size_t)count);
+  int in_place = kind == GB_ALL_REDUCE || kind == GB_BROADCAST || kind == IN_PLACE;
+  if (in_place && x->data != y->data) memcpy(y->data, x->data, size * (size_t)count_of(x));
 
   char error[512];
   if (gb_flight_drain(error, sizeof error) != 0) return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
-  if (carry(kind, count_of(x), in_place ? NULL : x->data, y->data, count, x->dtype, form, error, sizeof error) != 0)
+  int64_t given = kind == IN_PLACE ? count : count_of(x);
+  if (carry(kind < 0 ? -kind : kind, given, in_place ? NULL : x->data, y->data, count, x->dtype, form, error, sizeof error) != 0)
     return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
   return NULL;
 }
@@ -99,6 +104,7 @@ static gb_ffi_error *run_plain(gb_ffi_call_frame *frame, int kind) {
 
 static gb_ffi_error *all_reduce(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_REDUCE); }
 static gb_ffi_error *all_gather(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_GATHER); }
+static gb_ffi_error *all_gather_in_place(gb_ffi_call_frame *frame) { return run_plain(frame, IN_PLACE); }
 static gb_ffi_error *reduce_scatter(gb_ffi_call_frame *frame) { return run_plain(frame, GB_REDUCE_SCATTER); }
 
 static gb_ffi_error *run_form(gb_ffi_call_frame *frame) {
@@ -142,6 +148,8 @@ void gb_set_transport(gb_transport t, int number) {
   transport = t;
   ranks = number;
 }
+
+void *gb_in_place_handler(void) { return (void *)all_gather_in_place; }
 
 void *gb_collective_handler(int kind) {
   switch (kind) {

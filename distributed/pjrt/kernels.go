@@ -37,6 +37,8 @@ const (
 	columnsTarget     = "gonbatch_columns"
 	adamTarget        = "gonbatch_adam"
 	trainedTarget     = "gonbatch_trained_product"
+	adamPartTarget    = "gonbatch_adam_part"
+	trainedPartTarget = "gonbatch_trained_product_part"
 )
 
 // kernelsOn reports whether programs use kernels, and optional which of those that can be missing.
@@ -68,6 +70,8 @@ func RegisterKernels(platform string, k Kernels) error {
 		columnsTarget:     C.gb_columns_handler(C.gb_kernel(k.Columns)),
 		adamTarget:        C.gb_adam_handler(C.gb_adam(k.Adam)),
 		trainedTarget:     C.gb_trained_product_handler(C.gb_trained_product(k.TrainedProduct)),
+		adamPartTarget:    C.gb_adam_part_handler(),
+		trainedPartTarget: C.gb_trained_product_part_handler(),
 	}
 	optional.columns, optional.adam, optional.trained = k.Columns != nil, k.Adam != nil, k.TrainedProduct != nil
 	for target, handler := range handlers {
@@ -128,6 +132,7 @@ func withKernels(module string) (string, int) {
 		replaced += more
 		module = orderProducts(module)
 		module = withTrained(module)
+		module = withParts(module)
 	}
 	kernelCalls.Add(int64(replaced))
 	return module, replaced

@@ -48,6 +48,13 @@ typedef int (*gb_trained_product)(const int64_t *form, int64_t length, const flo
 // three new values.
 void *gb_trained_product_handler(gb_trained_product kernel);
 
+// The handlers of the custom calls that update a part of a variable, by the kernels of those above.
+// They take the whole weight, moment1 and moment2 of the part, the element where the part begins
+// (int64), and the other operands. They return the whole weight and the moments of the part. The
+// weight has the same memory before and after.
+void *gb_adam_part_handler(void);
+void *gb_trained_product_part_handler(void);
+
 // gb_convolution_is_fast reports whether the kernel can compute a convolution fast.
 int gb_convolution_is_fast(const int64_t *form, int64_t length);
 

@@ -36,11 +36,11 @@ type parameters struct {
 type customCall struct{}
 
 func (customCall) body(p parameters) string {
-	if p.part != whole {
+	if p.part == start || p.part == finish {
 		return p.halfBody()
 	}
 	alias := ""
-	if p.op == allReduce || p.op == broadcast { // It needs no memory besides its operand's.
+	if p.op == allReduce || p.op == broadcast || p.part == inPlace { // It needs no memory besides its operand's.
 		alias = ", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]"
 	}
 	target, constant, operand, operandType := p.target(p.ranks), "", "", ""

@@ -35,6 +35,9 @@ func (v value) attributesWith(further string) string {
 	return " { " + v.attributes + ", " + further + " }"
 }
 
+// gatherInPlace is the operation of an all-gather in place.
+const gatherInPlace = "all_gather_in_place"
+
 // statement is an operation with one result.
 type statement struct {
 	operation string
@@ -48,6 +51,8 @@ var (
 	mainReturn = regexp.MustCompile(`(?m)^    "stablehlo\.return"\(([^()]*)\)`)
 	// mainStatement matches an operation on one line.
 	mainStatement = regexp.MustCompile(`(?m)^    (%\w+) = "stablehlo\.(\w+)"\(([^()]*)\)`)
+	// mainGather matches an all-gather in place.
+	mainGather = regexp.MustCompile(`(?m)^    (%\w+) = "func\.call"\(([^()]*)\) \{ callee = @gonbatch_` + string(inPlace) + opNames[allGather])
 )
 
 // parseMain parses a module. It reports false if the module has another form.
@@ -78,6 +83,9 @@ func parseMain(module string) (p *mainFunction, ok bool) {
 	}
 	for _, m := range mainStatement.FindAllStringSubmatch(body[:end[0]], -1) {
 		p.statements[m[1]] = statement{operation: m[2], operands: list(m[3])}
+	}
+	for _, m := range mainGather.FindAllStringSubmatch(body[:end[0]], -1) {
+		p.statements[m[1]] = statement{operation: gatherInPlace, operands: list(m[2])}
 	}
 	return p, true
 }

@@ -260,7 +260,7 @@ func collectivesOf(program []byte) []collective {
 			}
 		}
 		d, ranks, _ := parse(string(m[1]))
-		if d.op == reduceScatter || d.op == allToAll {
+		if d.op == reduceScatter || d.op == allToAll || d.part == inPlace {
 			count /= d.groups.size(ranks)
 		}
 		all = append(all, collective{d.op, elementTypes[string(m[3])], count, d.detail()})

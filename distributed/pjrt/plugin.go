@@ -50,7 +50,8 @@ import (
 //
 //   - 1, all-reduce: reduces the count elements at out over the ranks, in place. in is NULL.
 //   - 2, broadcast: replaces the count elements at out by the root's. in is NULL.
-//   - 3, all-gather: puts the count elements at in of all ranks at out, in order of rank.
+//   - 3, all-gather: puts the count elements at in of all ranks at out, in order of rank. If in is
+//     NULL, this rank's are already there.
 //   - 5, reduce-scatter: reduces what the ranks have at in, count elements for each rank, and puts
 //     this rank's at out. in stays as it is.
 //   - 6, all-to-all: puts the count elements that each rank has at in for this rank at out, in
@@ -148,6 +149,7 @@ func RegisterTransport(platform string, transport Transport, size int) error {
 	handlers := map[string]unsafe.Pointer{
 		formTarget(size): C.gb_form_handler(),
 		does{op: allReduce, part: start}.target(size): C.gb_start_handler(), does{op: allReduce, part: finish}.target(size): C.gb_finish_handler(),
+		does{op: allGather, part: inPlace}.target(size): C.gb_in_place_handler(),
 	}
 	for _, d := range plains {
 		handlers[d.target(size)] = C.gb_collective_handler(C.int(d.op))

@@ -25,6 +25,9 @@ void gb_set_transport(gb_transport transport, int ranks);
 // gb_collective_handler returns the handler of a kind of collective: a sum, over all ranks.
 void *gb_collective_handler(int kind);
 
+// gb_in_place_handler returns that of an all-gather in place.
+void *gb_in_place_handler(void);
+
 // gb_form_handler returns the handler of the collectives that have a form.
 void *gb_form_handler(void);
 

@@ -63,6 +63,9 @@ const reach = 1000
 // candidates returns the variables that the result with that index is computed from, with their
 // distances. A variable that is itself a result hasn't been changed.
 func (p *mainFunction) candidates(result int) []pair {
+	if i, ok := p.gathered(result); ok && p.fit(i, result) {
+		return []pair{{i, result, 1}}
+	}
 	var found []pair
 	distance := map[string]int{p.results[result].name: 0}
 	for queue := []string{p.results[result].name}; len(queue) > 0 && len(distance) < reach; queue = queue[1:] {
@@ -82,6 +85,23 @@ func (p *mainFunction) candidates(result int) []pair {
 		}
 	}
 	return found
+}
+
+// gathered returns the variable of which this rank changes its part, while the other parts are
+// gathered in place.
+func (p *mainFunction) gathered(result int) (parameter int, ok bool) {
+	gathers := false
+	for name := p.results[result].name; ; {
+		if i, isParameter := p.parameterNumbers[name]; isParameter {
+			return i, gathers
+		}
+		s := p.statements[name]
+		if s.operation != gatherInPlace && s.operation != "reshape" && s.operation != "dynamic_update_slice" {
+			return 0, false
+		}
+		gathers = gathers || s.operation == gatherInPlace
+		name = s.operands[0]
+	}
 }
 
 // replaced pairs the remaining variables: those whose new value does not depend on the old one,

@@ -36,6 +36,7 @@ func withTrained(module string) string {
 
 func trainedIn(statements string) string {
 	readers, products, forms := readersIn(statements), map[string][]string{}, map[string][]int{}
+	a := arraysOf(statements)
 	lines := strings.Split(statements, "\n")
 	for i, line := range lines {
 		if m := formLine.FindStringSubmatch(line); m != nil {
@@ -43,13 +44,23 @@ func trainedIn(statements string) string {
 		} else if m := productLine.FindStringSubmatch(line); m != nil {
 			products[m[1]] = m
 		} else if m := adamLine.FindStringSubmatch(line); m != nil {
-			gradient := list(m[2])[stateOperands]
-			if p := products[gradient]; p != nil && readers[gradient] == 1 && isTrained(forms[list(p[2])[2]]) {
+			gradient, alone := a.unshaped(list(m[2])[stateOperands], readers)
+			if p := products[gradient]; p != nil && alone && isTrained(forms[list(p[2])[2]]) {
 				lines[i] = trainedCall(m, list(p[2]), list(p[4]))
 			}
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// unshaped returns what a value is a reshape of, and whether nothing else reads it.
+func (a arrays) unshaped(value string, readers map[string]int) (name string, alone bool) {
+	alone = readers[value] == 1
+	for a[value].operation == "reshape" {
+		value = a[value].operands[0]
+		alone = alone && readers[value] == 1
+	}
+	return value, alone
 }
 
 // isTrained reports whether a product of that form should not be in memory.

@@ -24,14 +24,16 @@ func (t *team) broadcast(dtype int, data []byte, root int) error {
 	return nil
 }
 
-// gather puts the data of all members into `into`, in their order.
+// gather puts the data of all members into `into`, in their order. If data is nil, this rank's is
+// already there.
 func (t *team) gather(dtype int, data, into []byte) error {
-	if err := t.agree(intent{kind: kindAllGather, dtype: dtype}, len(data)); err != nil {
+	own := t.part(0, into)
+	if err := t.agree(intent{kind: kindAllGather, dtype: dtype}, len(own)); err != nil {
 		return err
 	}
-	copy(t.part(0, into), data)
+	copy(own, data)
 	if t.size() >= chainRanks && len(into) <= maxGathered {
-		return t.gatherChain(into, len(data))
+		return t.gatherChain(into, len(own))
 	}
 	for step := range t.size() - 1 {
 		if err := t.pass(t.part(-step, into), t.part(-step-1, into)); err != nil {

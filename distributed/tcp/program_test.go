@@ -37,6 +37,7 @@ const (
 type operation struct {
 	kind, dtype, count, reduction, root int
 	groups                              [][]int // Nil for all ranks.
+	inPlace                             bool    // Of an all-gather.
 }
 
 // randomOperation often has a size at which the algorithm changes.
@@ -50,6 +51,7 @@ func randomOperation(random *rand.Rand, ranks int) operation {
 	if o.kind != allReduce && o.kind != reduceScatter && random.IntN(3) == 0 { // They can't be reduced.
 		o.dtype = pick(random, []int{float16s, bfloat16s})
 	}
+	o.inPlace = o.kind == allGather && random.IntN(2) == 0
 	size := ranks
 	if random.IntN(2) == 0 {
 		size = pick(random, divisors(ranks))
@@ -153,14 +155,20 @@ func (o operation) reduced(members []int, i int) int {
 
 // run runs the operation and returns what the rank gets.
 func (o operation) run(c *tcp.Comm) ([]byte, error) {
-	members, _ := o.members(c.Rank(), c.Size())
+	members, place := o.members(c.Rank(), c.Size())
 	of := func(parts int) []byte {
 		return o.encoded(parts*o.count, func(i int) int { return element(c.Rank(), i) })
 	}
 	call := tcp.Call{Kind: o.kind, Type: o.dtype, Count: o.count, Reduction: o.reduction, Root: o.root, Places: o.places(c.Size())}
 	switch o.kind {
 	case allGather:
-		call.In, call.Out = of(1), make([]byte, len(of(len(members))))
+		own := of(1)
+		call.Out = bytes.Repeat([]byte{7}, len(own)*len(members))
+		if o.inPlace {
+			copy(call.Out[place*len(own):], own)
+		} else {
+			call.In = own
+		}
 	case reduceScatter:
 		call.In, call.Out = of(len(members)), make([]byte, len(of(1)))
 	case allToAll:

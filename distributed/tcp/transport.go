@@ -117,7 +117,11 @@ func (l *call) over(t *team) error {
 	case kindBroadcast:
 		return t.broadcast(l.dtype, l.at(l.out, l.bytes), l.root)
 	case kindAllGather:
-		return t.gather(l.dtype, l.at(l.in, l.bytes), l.at(l.out, whole))
+		var own []byte
+		if l.in != nil {
+			own = l.at(l.in, l.bytes)
+		}
+		return t.gather(l.dtype, own, l.at(l.out, whole))
 	case kindAllToAll:
 		return t.allToAll(l.dtype, l.at(l.in, whole), l.at(l.out, whole))
 	}
