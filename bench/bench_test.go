@@ -84,7 +84,7 @@ A CPU, load average before: 0.02.
 | 1 | 4 | gonbatch | 5000 | 12.80 | 11.80 | 2.5 | 512 | 1.00 x |
 | 1 | 4 | PyTorch 2.15 | 4000 | 16.00 | 15.00 | 2.5 | 512 | 1.25 x |
 
-2 ranks of one core take so many times as many inputs a second as one: gonbatch 1.97 times, its ranks on their own 2.00 times, PyTorch, the faster, 2.00 times.
+2 ranks of one core take so many times as many inputs a second as one: gonbatch 1.97 times, with zero1 1.83 times, its ranks on their own 2.00 times, PyTorch, the faster, 2.00 times.
 
 ## ResNet-18
 

@@ -167,6 +167,13 @@ func (c contender) with(own ...string) contender {
 	return c
 }
 
+// dividing lets the ranks divide the optimizer's state.
+func (c contender) dividing() contender {
+	c = c.with("--zero1")
+	c.zero1 = true
+	return c
+}
+
 // environ adds variables to the environment of all processes.
 func (c contender) environ(variables ...string) contender {
 	start := c.start

@@ -45,6 +45,7 @@ type nodeRow struct {
 	Version   string      `json:"version,omitempty"`
 	Transport string      `json:"transport,omitempty"` // The name of a nodeLink, of gonbatch.
 	Overlaps  bool        `json:"overlaps,omitempty"`
+	Zero1     bool        `json:"zero1,omitempty"`
 	One       float64     `json:"ms_per_step_on_one"`
 	Two       []float64   `json:"ms_per_step_on_two"`
 	OneRounds []float64   `json:"rounds_on_one"`
@@ -174,8 +175,8 @@ func (m nodeMeasure) contenders(ctx context.Context, n network, cache string) ([
 	}
 	if n.zero1 {
 		all = append(all,
-			ours(overRing[0].with("--zero1"), "gonbatch, our TCP, zero1", overTCP, rundir.OverlapOff),
-			ours(overMPI[0].with("--zero1"), "gonbatch, Open MPI, zero1", inProgram, rundir.OverlapOff))
+			ours(overRing[0].dividing(), "gonbatch, our TCP, zero1", overTCP, rundir.OverlapOff),
+			ours(overMPI[0].dividing(), "gonbatch, Open MPI, zero1", inProgram, rundir.OverlapOff))
 	}
 	return all, nil
 }
@@ -193,7 +194,7 @@ func (m nodeMeasure) network(ctx context.Context, n network, opts options) (_ no
 		return found, err
 	}
 	for _, c := range all {
-		found.Rows = append(found.Rows, nodeRow{Name: c.name, Transport: c.transport, Overlaps: c.overlaps, TwoRounds: make([][]float64, len(nodeGigabits))})
+		found.Rows = append(found.Rows, nodeRow{Name: c.name, Transport: c.transport, Overlaps: c.overlaps, Zero1: c.zero1, TwoRounds: make([][]float64, len(nodeGigabits))})
 	}
 	for _, gigabits := range nodeGigabits {
 		found.Buckets = append(found.Buckets, bucketRow{Gigabits: gigabits, Rounds: make([][]float64, len(bucketSizes))})

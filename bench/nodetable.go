@@ -60,13 +60,21 @@ func (n nodeNetwork) write(b *strings.Builder) {
 func (r nodeRow) times(i int) float64 { return 2 * r.One / r.Two[i] }
 
 // writeGoal says whether gonbatch's faster transport reaches the goal on each link, with what is on
-// by itself there: overlap over TCP only.
+// by itself there, which is overlap over TCP only, and with zero1.
 func (n nodeNetwork) writeGoal(b *strings.Builder) {
-	b.WriteString("\nWith gonbatch's defaults:")
+	n.writeBest(b, "gonbatch's defaults", func(r nodeRow) bool { return !r.Zero1 && r.Overlaps == (r.Transport == overTCP) })
+	if slices.ContainsFunc(n.Rows, func(r nodeRow) bool { return r.Zero1 }) {
+		n.writeBest(b, "zero1", func(r nodeRow) bool { return r.Zero1 })
+	}
+}
+
+// writeBest writes the best of gonbatch's rows with a property on each link.
+func (n nodeNetwork) writeBest(b *strings.Builder, with string, has func(nodeRow) bool) {
+	fmt.Fprintf(b, "\nWith %s:", with)
 	for i, gigabits := range nodeGigabits {
 		best := 0.0
 		for _, row := range n.Rows {
-			if row.Transport != "" && row.Overlaps == (row.Transport == overTCP) {
+			if row.Transport != "" && has(row) {
 				best = max(best, row.times(i))
 			}
 		}

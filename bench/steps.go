@@ -54,9 +54,8 @@ func (n network) dividing(ours, torch contender) []contender {
 	if !n.zero1 {
 		return nil
 	}
-	ours, torch = ours.with("--zero1"), torch.with("--zero1")
-	ours.name, torch.name = "gonbatch, zero1", "PyTorch ZeroRedundancyOptimizer, best settings"
-	ours.zero1, torch.zero1 = true, true
+	ours, torch = ours.dividing(), torch.dividing()
+	ours.name, torch.name = oursZero1, "PyTorch ZeroRedundancyOptimizer, best settings"
 	return []contender{ours, torch}
 }
 

@@ -10,6 +10,7 @@ import (
 const (
 	oursTogether = "gonbatch"
 	oursApart    = "gonbatch, ranks on their own"
+	oursZero1    = "gonbatch, zero1"
 	torchFaster  = "PyTorch DDP, the faster"
 )
 
@@ -98,6 +99,7 @@ func (n stepNetwork) writeScaling(b *strings.Builder) {
 		var all []string
 		for _, c := range []struct{ what, several, alone string }{
 			{"gonbatch %.2f times", oursTogether, oursTogether},
+			{"with zero1 %.2f times", oursZero1, oursTogether},
 			{"its ranks on their own %.2f times", oursApart, oursTogether},
 			{"PyTorch, the faster, %.2f times", torchFaster, torchFaster},
 			{"JAX %.2f times", jaxGloo, jaxGloo},

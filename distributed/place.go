@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime/debug"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/distributed"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 
 	"gonbatch/internal/plural"
@@ -22,13 +24,55 @@ type placement[B batch] func(train.Batch) (B, error)
 func (w *World) onDevice(b train.Batch) (train.Batch, error) {
 	for _, all := range [][]*tensors.Tensor{b.Inputs, b.Labels} {
 		for _, t := range all {
-			if err := t.MaterializeOnDevice(w.backend, false, 0); err != nil {
+			if err := w.toDevice(t); err != nil {
 				return train.Batch{}, errors.Join(err, b.Finalize())
 			}
-			t.FinalizeLocal()
 		}
 	}
 	return b, nil
+}
+
+// toDevice moves a tensor to memory of its own on the first device, so that no other copy remains.
+func (w *World) toDevice(t *tensors.Tensor) error {
+	if err := t.MaterializeOnDevice(w.backend, false, 0); err != nil {
+		return err
+	}
+	t.FinalizeLocal()
+	return nil
+}
+
+// leastFreed is how many bytes Settle moves before it frees the memory where they were.
+const leastFreed = 32 << 20
+
+// Settle moves the values of a store's variables to the device where programs use them. Values that
+// were read from a file are not there yet: the first program that uses them would copy them, and
+// then both copies would be in memory. With several devices in a process, programs divide the
+// values, and Settle does nothing.
+func (w *World) Settle(store *model.Store) error {
+	if w.Devices() > 1 {
+		return nil
+	}
+	left := leastFreed
+	for v := range store.IterVariables() {
+		if !v.HasValue() {
+			continue
+		}
+		value, err := v.Value()
+		if err == nil && !value.HasLocal() {
+			continue
+		}
+		if err == nil {
+			err = w.toDevice(value)
+		}
+		if err != nil {
+			return fmt.Errorf("distributed: move the variable %s to the device: %w", v.Path(), err)
+		}
+		if left -= int(value.ByteSize()); left <= 0 {
+			debug.FreeOSMemory()
+			left = leastFreed
+		}
+	}
+	return nil
 }
 
 // sharded divides a batch among the rows of a mesh.

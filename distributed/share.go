@@ -81,16 +81,22 @@ func (w *World) shareVariable(v *model.Variable) error {
 	if err != nil {
 		return err
 	}
+	isRandomState := v.Name() == model.RNGStateVariableName
 	var sent []byte
 	var sendErr error
 	err = value.MutableBytes(func(data []byte) {
 		sendErr = w.peers.Broadcast(data, 0)
-		sent = slices.Clone(data)
+		if isRandomState {
+			sent = slices.Clone(data)
+		}
 	})
 	if err == nil {
 		err = sendErr
 	}
-	if err != nil || v.Name() != model.RNGStateVariableName || w.IsMain() {
+	if err == nil && w.Devices() == 1 { // Otherwise a program divides it.
+		err = w.toDevice(value)
+	}
+	if err != nil || !isRandomState || w.IsMain() {
 		return err
 	}
 	// Otherwise all ranks would drop the same units.

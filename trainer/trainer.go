@@ -221,7 +221,10 @@ func (t *Trainer) built() error {
 	if err := t.logRates(); err != nil {
 		return err
 	}
-	return t.rates.set(int(t.at.Step), t.plan.updates)
+	if err := t.rates.set(int(t.at.Step), t.plan.updates); err != nil {
+		return err
+	}
+	return t.world.Settle(t.store)
 }
 
 // World returns the world in which the task is trained.
