@@ -73,7 +73,8 @@ func randomPart(r *rand.Rand) partCase {
 func (c partCase) isInPlace() bool { return !c.readsNew && !c.elsewhere }
 
 // inputs are the weight, the moments of the part, two factors of its gradient, the number of the
-// first element, one that is elsewhere, a matrix to multiply, a number of steps, and another gradient.
+// first element, one that is elsewhere, a matrix to multiply, a number of steps, and another
+// gradient.
 func (c partCase) inputs(r *rand.Rand) []*tensors.Tensor {
 	size := c.m * c.n
 	return []*tensors.Tensor{
