@@ -1,7 +1,9 @@
 package distributed
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,19 +23,33 @@ type factors struct{ left, right *graph.Node }
 // one takes no longer to reduce.
 const minFactored = 1 << 18
 
-// factorsOf returns the factors of a gradient if those of all ranks have at most half of its
-// elements. To gather them, and to compute this rank's part of the whole product, is then faster
-// than to reduce the gradient (Xie et al., Distributed machine learning via sufficient factor
-// broadcasting, 2015, https://arxiv.org/abs/1511.08486). The product has as many multiplications
-// either way: of fewer rows, for more examples.
-func (w *World) factorsOf(gradient *graph.Node) (f factors, ok bool) {
-	if w.Size() == 1 || pjrt.Overlaps() || w.Devices() > 1 || gradient.Rank() != 2 || gradient.Shape().Size() < minFactored {
-		return f, false
+// factorsOf returns the factors of those gradients, by index, for which these of all ranks have at
+// most half of the gradient's elements. To gather them, and to compute this rank's part of the
+// whole product, is then faster than to reduce the gradient (Xie et al., Distributed machine
+// learning via sufficient factor broadcasting, 2015, https://arxiv.org/abs/1511.08486). The product
+// has as many multiplications either way: of fewer rows, for more examples.
+//
+// It is collective: if the ranks have different numbers of examples, it returns none.
+func (w *World) factorsOf(gradients []*graph.Node) map[int]factors {
+	if w.Size() == 1 || pjrt.Overlaps() || w.Devices() > 1 {
+		return nil
 	}
-	if f, ok = parseFactors(gradient); !ok || gradient.Shape().Dimensions[0]%w.Size() != 0 {
-		return f, false
+	all, examples := map[int]factors{}, make([]int, len(gradients))
+	for i, x := range gradients {
+		f, ok := parseFactors(x)
+		if !ok || x.Shape().Size() < minFactored || x.Shape().Dimensions[0]%w.Size() != 0 || 2*w.Size()*(f.left.Shape().Size()+f.right.Shape().Size()) > x.Shape().Size() {
+			continue
+		}
+		all[i], examples[i] = f, f.left.Shape().Dimensions[0]
 	}
-	return f, 2*w.Size()*(f.left.Shape().Size()+f.right.Shape().Size()) <= gradient.Shape().Size()
+	every, err := gather(w, examples)
+	if err != nil {
+		panic(fmt.Errorf("distributed: compare the numbers of examples over the ranks: %w", err))
+	}
+	if slices.ContainsFunc(every, func(other []int) bool { return !slices.Equal(other, examples) }) {
+		return nil
+	}
+	return all
 }
 
 // swap and sumOfProducts match what GoMLX says of the nodes of the gradient of a weight, because it
@@ -44,43 +60,47 @@ var (
 )
 
 // parseFactors reports false for a node that isn't the product of two matrices.
-func parseFactors(x *graph.Node) (f factors, ok bool) {
+func parseFactors(x *graph.Node) (factors, bool) {
 	swapped := false
-	for x.Type() == graph.NodeTypeTranspose {
+	for x.Type() == graph.NodeTypeTranspose && x.Rank() == 2 {
 		m := swap.FindStringSubmatch(x.String())
-		if m == nil || x.Rank() != 2 {
-			return f, false
+		if m == nil {
+			return factors{}, false
 		}
 		swapped = swapped != (m[1] == "1 0")
 		x = x.Inputs()[0]
 	}
-	m := sumOfProducts.FindStringSubmatch(x.String())
-	if x.Type() != graph.NodeTypeDotGeneral || m == nil || x.Rank() != 2 || x.DType() != dtypes.Float32 && x.DType() != dtypes.Float64 {
-		return f, false
+	if x.Type() != graph.NodeTypeDotGeneral || x.Rank() != 2 || x.DType() != dtypes.Float32 && x.DType() != dtypes.Float64 {
+		return factors{}, false
 	}
-	for i, side := range []**graph.Node{&f.left, &f.right} {
-		if *side, ok = flatRows(x.Inputs()[i], strings.Fields(m[1+i])); !ok || (*side).DType() != x.DType() {
-			return f, false
-		}
+	m := sumOfProducts.FindStringSubmatch(x.String())
+	if m == nil {
+		return factors{}, false
+	}
+	left, right := x.Inputs()[0], x.Inputs()[1]
+	if !allButLast(left, m[1]) || !allButLast(right, m[2]) || left.DType() != x.DType() || right.DType() != x.DType() {
+		return factors{}, false
 	}
 	if swapped {
-		f.left, f.right = f.right, f.left
+		left, right = right, left
 	}
-	return f, true
+	return factors{left: flatRows(left), right: flatRows(right)}, true
 }
 
-// flatRows returns x as a matrix whose rows are those along the axes, which must be all but the
-// last.
-func flatRows(x *graph.Node, axes []string) (*graph.Node, bool) {
-	for i, axis := range axes {
+// allButLast reports whether the axes, such as "0 1", are all those of x but the last, in order.
+func allButLast(x *graph.Node, axes string) bool {
+	fields := strings.Fields(axes)
+	for i, axis := range fields {
 		if axis != strconv.Itoa(i) {
-			return nil, false
+			return false
 		}
 	}
-	if len(axes) != x.Rank()-1 {
-		return nil, false
-	}
-	return graph.Reshape(x, -1, x.Shape().Dimensions[len(axes)]), true
+	return len(fields) == x.Rank()-1 && !x.Shape().IsZeroSize()
+}
+
+// flatRows returns x as a matrix, whose columns are those along the last axis of x.
+func flatRows(x *graph.Node) *graph.Node {
+	return graph.Reshape(x, -1, x.Shape().Dimensions[x.Rank()-1])
 }
 
 // partOfProduct returns this rank's part of the mean over the ranks of a gradient with the factors.

@@ -29,12 +29,11 @@ import (
 func (w *World) PartLength(size int) int { return (size + w.Size() - 1) / w.Size() }
 
 // ScatterGradients is like AverageGradients, but returns only this rank's part of each mean, as a
-// vector of PartLength elements. It uses a reduce-scatter instead of an all-reduce for each bucket.
-// On CPUs, the ranks exchange the factors of a large gradient that is a product of small matrices
-// instead (see docs/adr/0032).
+// vector of PartLength elements. It uses a reduce-scatter instead of an all-reduce for each bucket,
+// or, on CPUs, an exchange of the factors of a large gradient (see docs/adr/0032).
 func (w *World) ScatterGradients(store *model.Store, gradients []*graph.Node) []*graph.Node {
 	w.shareForStep(store, gradients)
-	parts := w.scatter(store, gradients)
+	parts := w.scatter(store, gradients, w.factorsOf(gradients))
 	if w.Size() == 1 {
 		return parts
 	}
@@ -54,8 +53,9 @@ func (w *World) ScatterGradients(store *model.Store, gradients []*graph.Node) []
 // save memory.
 func partBytes() int { return min(bucketBytes(), overlappedBytes) }
 
-// scatter returns this rank's parts of the means over the ranks.
-func (w *World) scatter(store *model.Store, nodes []*graph.Node) []*graph.Node {
+// scatter returns this rank's parts of the means over the ranks. The ranks exchange the factors of
+// those nodes that have some, by index.
+func (w *World) scatter(store *model.Store, nodes []*graph.Node, products map[int]factors) []*graph.Node {
 	parts := make([]*graph.Node, len(nodes))
 	for i, x := range nodes {
 		if x.Shape().IsZeroSize() {
@@ -63,11 +63,9 @@ func (w *World) scatter(store *model.Store, nodes []*graph.Node) []*graph.Node {
 		}
 	}
 	for _, group := range buckets(nodes, sameBytes(partBytes()), w.alone) {
-		if first := group[0]; len(group) == 1 {
-			if f, ok := w.factorsOf(nodes[first]); ok {
-				parts[first] = w.partOfProduct(store, f)
-				continue
-			}
+		if f, ok := products[group[0]]; ok && len(group) == 1 {
+			parts[group[0]] = w.partOfProduct(store, f)
+			continue
 		}
 		rows := make([]*graph.Node, len(group)) // A row is a rank's.
 		for i, index := range group {

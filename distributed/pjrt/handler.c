@@ -43,15 +43,11 @@ static int64_t group_size(const int64_t *form) {
   return size;
 }
 
-// IN_PLACE is an all-gather whose operand has the values of all ranks, in the memory of the result.
-enum { IN_PLACE = -GB_ALL_GATHER };
-
 // count_for returns the count of a transport, or -1 if the result doesn't fit the operand.
 static int64_t count_for(int kind, int64_t given, int64_t got, int64_t members) {
   switch (kind) {
     case GB_ALL_GATHER: return got == given * members ? given : -1;
     case GB_REDUCE_SCATTER: return given == got * members ? got : -1;
-    case IN_PLACE:
     case GB_ALL_TO_ALL: return given == got && got % members == 0 ? got / members : -1;
   }
   return given == got ? got : -1;
@@ -67,22 +63,23 @@ static int carry(int kind, int64_t given, const void *in, void *out, int64_t cou
 }
 
 // run takes (x, after) and perhaps a form. `after` only orders the collectives of a program, by a
-// data dependency.
-static gb_ffi_error *run(const gb_ffi_call_frame *frame, int kind, const int64_t *form) {
+// data dependency. In place, x has the memory of the result; for an all-gather, it then has room for
+// the values of all ranks.
+static gb_ffi_error *run(const gb_ffi_call_frame *frame, int kind, int in_place, const int64_t *form) {
   gb_ffi_buffer *x = frame->args.values[0], *y = frame->rets.values[0];
   size_t size = size_of(x->dtype);
   if (size == 0 || x->dtype != y->dtype)
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: unsupported element type");
-  int64_t count = count_for(kind, count_of(x), count_of(y), group_size(form));
+  int64_t members = group_size(form), given = count_of(x);
+  if (in_place && kind == GB_ALL_GATHER) given /= members;
+  int64_t count = count_for(kind, given, count_of(y), members);
   if (count < 0)
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: the result does not fit the operand");
-  int in_place = kind == GB_ALL_REDUCE || kind == GB_BROADCAST || kind == IN_PLACE;
   if (in_place && x->data != y->data) memcpy(y->data, x->data, size * (size_t)count_of(x));
 
   char error[512];
   if (gb_flight_drain(error, sizeof error) != 0) return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
-  int64_t given = kind == IN_PLACE ? count : count_of(x);
-  if (carry(kind < 0 ? -kind : kind, given, in_place ? NULL : x->data, y->data, count, x->dtype, form, error, sizeof error) != 0)
+  if (carry(kind, given, in_place ? NULL : x->data, y->data, count, x->dtype, form, error, sizeof error) != 0)
     return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
   return NULL;
 }
@@ -97,15 +94,15 @@ static int skipped(gb_ffi_call_frame *frame, int64_t operands, int64_t results, 
   return 1;
 }
 
-static gb_ffi_error *run_plain(gb_ffi_call_frame *frame, int kind) {
+static gb_ffi_error *run_plain(gb_ffi_call_frame *frame, int kind, int in_place) {
   gb_ffi_error *error;
-  return skipped(frame, 2, 1, &error) ? error : run(frame, kind, NULL);
+  return skipped(frame, 2, 1, &error) ? error : run(frame, kind, in_place, NULL);
 }
 
-static gb_ffi_error *all_reduce(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_REDUCE); }
-static gb_ffi_error *all_gather(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_GATHER); }
-static gb_ffi_error *all_gather_in_place(gb_ffi_call_frame *frame) { return run_plain(frame, IN_PLACE); }
-static gb_ffi_error *reduce_scatter(gb_ffi_call_frame *frame) { return run_plain(frame, GB_REDUCE_SCATTER); }
+static gb_ffi_error *all_reduce(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_REDUCE, 1); }
+static gb_ffi_error *all_gather(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_GATHER, 0); }
+static gb_ffi_error *all_gather_in_place(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_GATHER, 1); }
+static gb_ffi_error *reduce_scatter(gb_ffi_call_frame *frame) { return run_plain(frame, GB_REDUCE_SCATTER, 0); }
 
 static gb_ffi_error *run_form(gb_ffi_call_frame *frame) {
   gb_ffi_error *error;
@@ -115,7 +112,8 @@ static gb_ffi_error *run_form(gb_ffi_call_frame *frame) {
   int64_t length = count_of(b), fixed = 1 + FORM_PLACES;
   if (b->dtype != GB_FFI_S64 || length < fixed || length != fixed + 2 * form[1 + FORM_RANKS])
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: malformed form");
-  return run(frame, (int)form[0], form + 1);
+  int kind = (int)form[0];
+  return run(frame, kind, kind == GB_ALL_REDUCE || kind == GB_BROADCAST, form + 1);
 }
 
 // half runs a half of a sum. It takes (x, after) and returns (x, done), where `done` exists only

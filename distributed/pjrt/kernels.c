@@ -48,50 +48,65 @@ enum { ADAM_STATE = 3, ADAM_ARRAYS = 4, ADAM_SCALARS = 10 };
 // is_array reports whether a buffer has so many elements of float32.
 static int is_array(const gb_ffi_buffer *b, int64_t count) { return b->dtype == GB_FFI_F32 && count_of(b) == count; }
 
-// weight_of finds the weights of an update, of which a part may be this rank's: the operand after
-// the state is then the element where the part begins. It returns 0 if their shapes and types are
-// right.
-static int weight_of(const gb_ffi_call_frame *frame, int is_part, int64_t count, const float **weight, float **new_weight) {
+// A call updates a weight, or a part of it. Its operands are the weight, the two moments, of a part
+// the element where it begins, the gradient or the factors of it, and the scalars. What follows only
+// orders it. Its results are the new weight and moments.
+
+// after_state returns the operands after the state.
+static gb_ffi_buffer *const *after_state(const gb_ffi_call_frame *frame, int is_part) {
+  return (gb_ffi_buffer *const *)frame->args.values + ADAM_STATE + is_part;
+}
+
+// read_weight finds the weights that an update changes. Where StableHLO would move the beginning of
+// a part so that the part is in the whole, it does, too. It returns 0 if shapes and types are right.
+static int read_weight(const gb_ffi_call_frame *frame, int is_part, gb_adam_update *u) {
   const gb_ffi_buffer *in = frame->args.values[0], *out = frame->rets.values[0], *at = frame->args.values[ADAM_STATE];
   int64_t all = count_of(in), begin = 0;
-  if (is_part && (at->dtype != GB_FFI_S64 || count_of(at) != 1 || in->data != out->data)) return 1;
-  if (is_part) begin = *(const int64_t *)at->data;
-  if (!is_array(in, all) || !is_array(out, all) || begin < 0 || begin > all - count || (!is_part && all != count)) return 1;
-  *weight = (const float *)in->data + begin;
-  *new_weight = (float *)out->data + begin;
+  if (!is_array(in, all) || !is_array(out, all) || (is_part ? all < u->count : all != u->count)) return 1;
+  if (is_part) {
+    if (at->dtype != GB_FFI_S64 || count_of(at) != 1) return 1;
+    begin = *(const int64_t *)at->data;
+    if (begin > all - u->count) begin = all - u->count;
+    if (begin < 0) begin = 0;
+    // XLA gives both the same memory.
+    if (in->data != out->data) memcpy(out->data, in->data, (size_t)all * sizeof(float));
+  }
+  u->weight = (const float *)(is_part ? out->data : in->data) + begin;
+  u->new_weight = (float *)out->data + begin;
   return 0;
 }
 
-// read_update reads an update, without its gradient. The weight and its moments are the first
-// operands and the results; the scalars are the operands from `scalars` on. It returns 0 if their
+// read_update reads an update, without its gradient, which has so many operands. It returns 0 if
 // shapes and types are right.
-static int read_update(const gb_ffi_call_frame *frame, int is_part, int scalars, gb_adam_update *u) {
+static int read_update(const gb_ffi_call_frame *frame, int is_part, int gradients, gb_adam_update *u) {
   gb_ffi_buffer *const *in = (gb_ffi_buffer *const *)frame->args.values, *const *out = (gb_ffi_buffer *const *)frame->rets.values;
+  gb_ffi_buffer *const *scalars = after_state(frame, is_part) + gradients;
   int64_t count = count_of(in[1]);
   for (int i = 1; i < ADAM_STATE; i++)
     if (!is_array(in[i], count) || !is_array(out[i], count)) return 1;
-  const float *weight;
-  float *new_weight;
-  if (weight_of(frame, is_part, count, &weight, &new_weight)) return 1;
   float s[ADAM_SCALARS];
   for (int i = 0; i < ADAM_SCALARS; i++) {
-    if (!is_array(in[scalars + i], 1)) return 1;
-    s[i] = *(const float *)in[scalars + i]->data;
+    if (!is_array(scalars[i], 1)) return 1;
+    s[i] = *(const float *)scalars[i]->data;
   }
-  *u = (gb_adam_update){count, weight, in[1]->data, in[2]->data, NULL, new_weight, out[1]->data, out[2]->data,
-                        s[0],  s[1],        s[2],        s[3],        s[4], s[5],         s[6],         s[7],        s[8], s[9]};
-  return 0;
+  *u = (gb_adam_update){count, NULL, in[1]->data, in[2]->data, NULL, NULL, out[1]->data, out[2]->data,
+                        s[0],  s[1], s[2],        s[3],        s[4], s[5], s[6],         s[7],        s[8], s[9]};
+  return read_weight(frame, is_part, u);
+}
+
+// has_operands reports whether a call has the operands of an update and its results.
+static int has_operands(const gb_ffi_call_frame *frame, int is_part, int gradients) {
+  return frame->args.size >= ADAM_STATE + is_part + gradients + ADAM_SCALARS && frame->rets.size == ADAM_STATE;
 }
 
 static gb_ffi_error *run_adam(gb_ffi_call_frame *frame, int is_part) {
   if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
-  const int scalars = ADAM_ARRAYS + is_part;
-  if (frame->args.size < scalars + ADAM_SCALARS || frame->rets.size != ADAM_STATE)
+  if (!has_operands(frame, is_part, 1))
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: adam: wrong number of operands or results");
-  const gb_ffi_buffer *gradient = frame->args.values[ADAM_STATE + is_part];
+  const gb_ffi_buffer *gradient = *after_state(frame, is_part);
   gb_adam_update update;
   int64_t began = gb_trace_begin();
-  if (read_update(frame, is_part, scalars, &update) || !is_array(gradient, update.count))
+  if (read_update(frame, is_part, 1, &update) || !is_array(gradient, update.count))
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: adam: wrong shapes or element types");
   update.gradient = gradient->data;
   adam_kernel(&update);
@@ -103,13 +118,12 @@ enum { PRODUCT_OPERANDS = 3 };  // a, b and the form.
 
 static gb_ffi_error *run_trained_product(gb_ffi_call_frame *frame, int is_part) {
   if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
-  const int factors = ADAM_STATE + is_part, scalars = factors + PRODUCT_OPERANDS;
-  if (frame->args.size < scalars + ADAM_SCALARS || frame->rets.size != ADAM_STATE)
+  if (!has_operands(frame, is_part, PRODUCT_OPERANDS))
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: trained product: wrong number of operands or results");
-  gb_ffi_buffer *a = frame->args.values[factors], *b = frame->args.values[factors + 1], *form = frame->args.values[factors + 2];
+  gb_ffi_buffer *const *product = after_state(frame, is_part), *a = product[0], *b = product[1], *form = product[2];
   gb_adam_update update;
   int64_t length = count_of(form), began = gb_trace_begin();
-  if (read_update(frame, is_part, scalars, &update) || a->dtype != GB_FFI_F32 || b->dtype != GB_FFI_F32 || form->dtype != GB_FFI_S64)
+  if (read_update(frame, is_part, PRODUCT_OPERANDS, &update) || a->dtype != GB_FFI_F32 || b->dtype != GB_FFI_F32 || form->dtype != GB_FFI_S64)
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: trained product: wrong shapes or element types");
   char error[512] = "gonbatch: ";
   size_t used = strlen(error);

@@ -54,7 +54,9 @@ type partCase struct {
 	readsPart     bool // Something else reads the old part,
 	readsNew      bool // the new one before it is back in the weight,
 	readsWhole    bool // or the weight as it was.
-	elsewhere     bool // The new part goes elsewhere.
+	elsewhere     bool // The new part goes elsewhere,
+	reshapes      bool // or through a reshape.
+	outside       int  // So many elements of the part are before the weight (below 0) or after it.
 }
 
 func randomPart(r *rand.Rand) partCase {
@@ -64,13 +66,19 @@ func randomPart(r *rand.Rand) partCase {
 	if r.IntN(2) == 0 {
 		c.decay = 0.1
 	}
-	for _, rare := range []*bool{&c.readsPart, &c.readsNew, &c.readsWhole, &c.elsewhere} {
+	for _, rare := range []*bool{&c.readsPart, &c.readsNew, &c.readsWhole, &c.elsewhere, &c.reshapes} {
 		*rare = r.IntN(6) == 0
+	}
+	switch r.IntN(6) {
+	case 0:
+		c.begin, c.outside = 0, -1-r.IntN(50)
+	case 1:
+		c.begin, c.outside = c.rows-c.m, 1+r.IntN(50)
 	}
 	return c
 }
 
-func (c partCase) isInPlace() bool { return !c.readsNew && !c.elsewhere }
+func (c partCase) isInPlace() bool { return !c.readsNew && !c.elsewhere && !c.reshapes }
 
 // inputs are the weight, the moments of the part, two factors of its gradient, the number of the
 // first element, one that is elsewhere, a matrix to multiply, a number of steps, and another
@@ -80,7 +88,7 @@ func (c partCase) inputs(r *rand.Rand) []*tensors.Tensor {
 	return []*tensors.Tensor{
 		noise(r, dtypes.Float32, c.rows, c.n), noise(r, dtypes.Float32, size), squares(noise(r, dtypes.Float32, size)),
 		noise(r, dtypes.Float32, c.k, c.m), noise(r, dtypes.Float32, c.k, c.n),
-		tensors.FromScalar(int64(c.begin * c.n)), tensors.FromScalar(int64(r.IntN(c.rows*c.n - size + 1))),
+		tensors.FromScalar(int64(c.begin*c.n + c.outside)), tensors.FromScalar(int64(r.IntN(c.rows*c.n - size + 1))),
 		noise(r, dtypes.Float32, 4, c.rows), tensors.FromScalarAndDimensions(float32(1+r.IntN(20)), 1),
 		noise(r, dtypes.Float32, size),
 	}
@@ -102,7 +110,11 @@ func (c partCase) update(in []*graph.Node) []*graph.Node {
 		if c.elsewhere {
 			to = in[6]
 		}
-		also = append(also, graph.DynamicUpdateSlice(whole, updated, []*graph.Node{to}))
+		put := updated
+		if c.reshapes {
+			put = graph.Reshape(graph.Reshape(updated, c.m, c.n), size)
+		}
+		also = append(also, graph.DynamicUpdateSlice(whole, put, []*graph.Node{to}))
 		if c.readsPart {
 			also = append(also, graph.ReduceAllMax(part))
 		}
