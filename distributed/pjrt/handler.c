@@ -63,8 +63,8 @@ static int carry(int kind, int64_t given, const void *in, void *out, int64_t cou
 }
 
 // run takes (x, after) and perhaps a form. `after` only orders the collectives of a program, by a
-// data dependency. In place, x has the memory of the result; for an all-gather, it then has room for
-// the values of all ranks.
+// data dependency. In place, x has the memory of the result: that of an all-gather then has room
+// for the values of all ranks.
 static gb_ffi_error *run(const gb_ffi_call_frame *frame, int kind, int in_place, const int64_t *form) {
   gb_ffi_buffer *x = frame->args.values[0], *y = frame->rets.values[0];
   size_t size = size_of(x->dtype);

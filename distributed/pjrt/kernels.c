@@ -48,17 +48,17 @@ enum { ADAM_STATE = 3, ADAM_ARRAYS = 4, ADAM_SCALARS = 10 };
 // is_array reports whether a buffer has so many elements of float32.
 static int is_array(const gb_ffi_buffer *b, int64_t count) { return b->dtype == GB_FFI_F32 && count_of(b) == count; }
 
-// A call updates a weight, or a part of it. Its operands are the weight, the two moments, of a part
-// the element where it begins, the gradient or the factors of it, and the scalars. What follows only
-// orders it. Its results are the new weight and moments.
+// A call updates a weight, or a part of it. Its operands are the weight, the two moments, the
+// element where the part begins, if it is one, the gradient or its factors, and the scalars. What
+// follows only orders it. Its results are the new weight and moments.
 
 // after_state returns the operands after the state.
 static gb_ffi_buffer *const *after_state(const gb_ffi_call_frame *frame, int is_part) {
   return (gb_ffi_buffer *const *)frame->args.values + ADAM_STATE + is_part;
 }
 
-// read_weight finds the weights that an update changes. Where StableHLO would move the beginning of
-// a part so that the part is in the whole, it does, too. It returns 0 if shapes and types are right.
+// read_weight finds the weights that an update changes. A part that would be outside the whole is
+// moved inside, as StableHLO defines it. It returns 0 if shapes and types are right.
 static int read_weight(const gb_ffi_call_frame *frame, int is_part, gb_adam_update *u) {
   const gb_ffi_buffer *in = frame->args.values[0], *out = frame->rets.values[0], *at = frame->args.values[ADAM_STATE];
   int64_t all = count_of(in), begin = 0;
