@@ -16,7 +16,7 @@ func AllGather(x *graph.Node) *graph.Node { return Collective{}.AllGather(x) }
 
 // AllGatherInPlace returns the values of all ranks, in order of rank, one after the other along the
 // first axis of x, which already has this rank's in their place. What x has in the places of the
-// other ranks doesn't matter. It needs no memory besides that of x.
+// other ranks doesn't matter. The result has the memory of x.
 //
 // The first axis must be a multiple of the number of ranks. AllGatherInPlace is a graph-building
 // function with AllGather's types and conditions. XLA's own collectives have nothing like it: it

@@ -2,14 +2,12 @@ package pjrt
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// updateLine matches a custom call that updates a variable, by a gradient or by the product that it
-// is.
-var updateLine = regexp.MustCompile(`^    (%\w+):3 = stablehlo\.custom_call @(` + adamTarget + `|` + trainedTarget + `)\(([^()]*)\)( \{.*\}) : \(([^()]*)\) -> \(([^()]*)\)$`)
+// updateLine matches an update by a gradient or by the product that is one.
+var updateLine = updatePattern(adamTarget + "|" + trainedTarget)
 
 // partTargets are the custom calls that update a part of a variable, by those that update a whole
 // one.

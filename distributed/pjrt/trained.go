@@ -13,8 +13,15 @@ import (
 // smallest side of the gradient: narrow tiles are slow.
 var minTrained, mostTrained, minTrainedSide = 1 << 20, 128, 256
 
-// adamLine matches a custom call that updates a variable, as adamCall writes it.
-var adamLine = regexp.MustCompile(`^    (%\w+):3 = stablehlo\.custom_call @` + adamTarget + `\(([^()]*)\)( \{.*\}) : \(([^()]*)\) -> \(([^()]*)\)$`)
+// updatePattern matches a custom call of a target that updates a variable, as adamCall and
+// trainedCall write it: its name, the target, the operands, the attributes, and the types of the
+// operands and of the results.
+func updatePattern(targets string) *regexp.Regexp {
+	return regexp.MustCompile(`^    (%\w+):3 = stablehlo\.custom_call @(` + targets + `)\(([^()]*)\)( \{.*\}) : \(([^()]*)\) -> \(([^()]*)\)$`)
+}
+
+// adamLine matches an update by a gradient.
+var adamLine = updatePattern(adamTarget)
 
 // formLine matches the form of a product, as operation.kernelCall writes it.
 var formLine = regexp.MustCompile(`^    (%\w+) = stablehlo\.constant dense<\[([-\d, ]+)\]> : tensor<7xi64>$`)
@@ -44,7 +51,7 @@ func trainedIn(statements string) string {
 		} else if m := productLine.FindStringSubmatch(line); m != nil {
 			products[m[1]] = m
 		} else if m := adamLine.FindStringSubmatch(line); m != nil {
-			gradient, alone := a.unshaped(list(m[2])[stateOperands], readers)
+			gradient, alone := a.unshaped(list(m[3])[stateOperands], readers)
 			if p := products[gradient]; p != nil && alone && isTrained(forms[list(p[2])[2]]) {
 				lines[i] = trainedCall(m, list(p[2]), list(p[4]))
 			}
@@ -75,10 +82,10 @@ func isTrained(form []int) bool {
 // trainedCall writes the custom call for that of an update, and the operands of the product and
 // their types.
 func trainedCall(update, product, productTypes []string) string {
-	operands := trainedOperands(list(update[2]), product)
-	types := trainedOperands(list(update[4]), productTypes)
+	operands := trainedOperands(list(update[3]), product)
+	types := trainedOperands(list(update[5]), productTypes)
 	return fmt.Sprintf("    %s:3 = stablehlo.custom_call @%s(%s)%s : (%s) -> (%s)",
-		update[1], trainedTarget, strings.Join(operands, ", "), update[3], strings.Join(types, ", "), update[5])
+		update[1], trainedTarget, strings.Join(operands, ", "), update[4], strings.Join(types, ", "), update[6])
 }
 
 // trainedOperands has those of an update, with a product's instead of the gradient. What only
