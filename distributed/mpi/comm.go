@@ -30,6 +30,7 @@ import (
 	"time"
 	"unsafe"
 
+	_ "gonbatch/distributed/yield" // Open MPI yields while it waits.
 	"gonbatch/internal/rundir"
 )
 
