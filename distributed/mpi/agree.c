@@ -92,8 +92,7 @@ static int compare(const gb_request *r, const intent *mine) {
   int size = gb_all_ranks.size, other = 0;
   intent *all = calloc((size_t)size, sizeof *all);
   if (all == NULL) abort();
-  int code = gb_meet(gb_mpi.agreement);
-  if (code == 0) code = gb_mpi.allgather(mine, sizeof *mine, gb_mpi.byte, all, sizeof *all, gb_mpi.byte, gb_mpi.agreement);
+  int code = gb_mpi.allgather(mine, sizeof *mine, gb_mpi.byte, all, sizeof *all, gb_mpi.byte, gb_mpi.agreement);
   while (code == 0 && other < size && memcmp(&all[other], mine, sizeof *mine) == 0) other++;
   int result = 0;
   if (code != 0) {

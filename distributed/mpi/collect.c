@@ -118,8 +118,6 @@ int gb_collect(gb_request *r) {
     return 1;
   }
   if (gb_find_team(r, &c.team) != 0 || gb_operation(r, &c.operation) != 0) return 1;
-  int code = gb_meet(c.team.comm);
-  if (code != 0) return gb_failed("MPI_Ibarrier", code, r->error, r->error_size);
   if (r->type == GB_BYTE && (r->kind == GB_MPI_ALL_REDUCE || r->kind == GB_MPI_REDUCE_SCATTER)) c.type = gb_mpi.uint8;
   switch (r->kind) {
     case GB_MPI_ALL_REDUCE: return gb_all_reduce(&c);

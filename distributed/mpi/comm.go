@@ -202,11 +202,6 @@ const memoryShare = 256 << 10
 // call it between the same collectives.
 func (c *Comm) InMemory() { C.gb_mpi_share = memoryShare }
 
-// Crowded says that some machine has more ranks than CPUs. Ranks then meet before each collective,
-// and those that come early leave their CPU to the others; MPI itself, such as MPICH, may poll. All
-// ranks must call it between the same collectives.
-func (c *Comm) Crowded() { C.gb_mpi_crowded = 1 }
-
 // Transport returns the C function that compiled programs call for collectives. See Transport in
 // package pjrt.
 func (c *Comm) Transport() unsafe.Pointer {

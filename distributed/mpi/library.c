@@ -87,8 +87,6 @@ int gb_mpi_open(const char *library, char *error, size_t error_size) {
   FIND(sendrecv, "MPI_Sendrecv");
   FIND(reduce_local, "MPI_Reduce_local");
   FIND(barrier, "MPI_Barrier");
-  FIND(ibarrier, "MPI_Ibarrier");
-  FIND(test, "MPI_Test");
 #undef FIND
   if (dlsym(gb_mpi.handle, "ompi_mpi_comm_world") != NULL)
     use_open_mpi();

@@ -33,8 +33,6 @@ struct gb_library {
   int (*sendrecv)(const void *, int, gb_handle, int, int, void *, int, gb_handle, int, int, gb_handle, void *);
   int (*reduce_local)(const void *, void *, int, gb_handle, gb_handle);
   int (*barrier)(gb_handle);
-  int (*ibarrier)(gb_handle, gb_handle *);
-  int (*test)(gb_handle *, int *, void *);
 };
 
 extern struct gb_library gb_mpi;

@@ -28,10 +28,6 @@ extern gb_team gb_all_ranks;
 // gb_failed writes the error of a call of MPI, and returns 1.
 int gb_failed(const char *call, int code, char *error, size_t error_size);
 
-// gb_meet waits until all ranks of a communicator have called it, if gb_mpi_crowded. It returns MPI's
-// code.
-int gb_meet(gb_handle comm);
-
 // gb_agree compares a collective with those of the other ranks, unless it has compared it in this
 // place before. It returns 0 if all call the same, or 1 and an error text.
 int gb_agree(const gb_request *r);

@@ -37,8 +37,7 @@ static int64_t checksum(const int64_t *places, size_t bytes) {
 static int agree(const gb_request *r, const int64_t *places, size_t bytes) {
   int64_t mine = checksum(places, bytes), *all = calloc((size_t)gb_all_ranks.size, sizeof *all);
   if (all == NULL) abort();
-  int code = gb_meet(gb_all_ranks.comm);
-  if (code == 0) code = gb_mpi.allgather(&mine, 1, gb_mpi.int64, all, 1, gb_mpi.int64, gb_all_ranks.comm);
+  int code = gb_mpi.allgather(&mine, 1, gb_mpi.int64, all, 1, gb_mpi.int64, gb_all_ranks.comm);
   int other = 0;
   while (code == 0 && other < gb_all_ranks.size && all[other] == mine) other++;
   free(all);

@@ -46,13 +46,11 @@ static int serve(gb_request *r) {
     case GB_MPI_REDUCE_SCATTER:
     case GB_MPI_ALL_TO_ALL: return gb_collect(r);
     case GB_MPI_BARRIER:
-      code = gb_meet(gb_mpi.world);
-      if (code == 0) code = gb_mpi.barrier(gb_mpi.world);
+      code = gb_mpi.barrier(gb_mpi.world);
       return code == 0 ? 0 : gb_failed("MPI_Barrier", code, r->error, r->error_size);
     case GB_MPI_END:
       // A separate communicator, so as not to match the barrier of a rank that is still working.
-      code = gb_meet(gb_mpi.end);
-      if (code == 0) code = gb_mpi.barrier(gb_mpi.end);
+      code = gb_mpi.barrier(gb_mpi.end);
       return code == 0 ? 0 : gb_failed("MPI_Barrier", code, r->error, r->error_size);
     case GB_MPI_FINALIZE:
       running = 0;
