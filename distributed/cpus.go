@@ -2,11 +2,14 @@ package distributed
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"os"
 	"runtime"
 	"slices"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 
 	"gonbatch/distributed/affinity"
 	"gonbatch/internal/cluster"
@@ -26,7 +29,7 @@ func (c cpus) String() string {
 	return strconv.Itoa(len(c.list)) + " (not bound)"
 }
 
-// bindCPUs makes the process use only the CPUs that it was given.
+// bindCPUs makes the process use only the CPUs that it was given. It is collective.
 //
 // If the launcher binds its ranks, nothing is left to do. Ranks on one node that were given the
 // same CPUs divide them among themselves. If the scheduler gave fewer CPUs than this process may
@@ -37,10 +40,14 @@ func bindCPUs(e cluster.Environment, peers communicator) (cpus, error) {
 	if err != nil {
 		return cpus{}, err
 	}
-	sharing, err := ranksOnSameCPUs(e.Rank, peers, allowed)
+	all, err := cpusOfRanks(peers, allowed)
 	if err != nil {
 		return cpus{}, err
 	}
+	if crowded(all) {
+		peers.Crowded()
+	}
+	sharing := ranksOnSameCPUs(all, e.Rank)
 	if index := slices.Index(sharing, e.Rank); len(sharing) > 1 {
 		mine := affinity.Divide(allowed, index, len(sharing))
 		if e.CPUs > 0 && e.CPUs < len(mine) {
@@ -71,31 +78,65 @@ func limitThreads(n int) error {
 // when it is loaded.
 func setXLAThreads(n int) error { return os.Setenv("NPROC", strconv.Itoa(n)) } //nolint:forbidigo // XLA reads it nowhere else
 
-// ranksOnSameCPUs lists, in order, the ranks on this host that may use exactly the same CPUs as
-// this rank, including itself.
-func ranksOnSameCPUs(rank int, peers communicator, allowed []int) ([]int, error) {
-	mine := placeHash(allowed)
-	all, err := peers.AllGather(mine)
+// rankCPUs are the machine of a rank and the CPUs that the rank may use there.
+type rankCPUs struct {
+	Machine uint64 // A hash.
+	CPUs    unix.CPUSet
+}
+
+// cpusOfRanks returns those of all ranks, in order of rank. It is collective. The machine's
+// identity includes the kernel's boot ID, because containers can share a host name.
+func cpusOfRanks(peers communicator, allowed []int) ([]rankCPUs, error) {
+	process, _ := rundir.ThisProcess() // Without /proc, the host's name must do.
+	hash := fnv.New64a()
+	hash.Write([]byte(process.Boot + process.Host))
+	mine := rankCPUs{Machine: hash.Sum64()}
+	for _, cpu := range allowed {
+		mine.CPUs.Set(cpu)
+	}
+	text, err := binary.Append(nil, binary.LittleEndian, mine)
 	if err != nil {
 		return nil, err
 	}
-	if len(all) == 1 {
-		return []int{rank}, nil
+	texts, err := peers.AllGather(text)
+	if err != nil {
+		return nil, err
 	}
-	var same []int
-	for other, place := range all {
-		if slices.Equal(place, mine) {
+	all := make([]rankCPUs, len(texts))
+	for rank, text := range texts {
+		if _, err := binary.Decode(text, binary.LittleEndian, &all[rank]); err != nil {
+			return nil, fmt.Errorf("decode the CPUs of rank %d: %w", rank, err)
+		}
+	}
+	return all, nil
+}
+
+// ranksOnSameCPUs lists, in order, the ranks on the rank's machine that may use exactly the same
+// CPUs, including itself.
+func ranksOnSameCPUs(all []rankCPUs, rank int) (same []int) {
+	for other, theirs := range all {
+		if theirs == all[rank] {
 			same = append(same, other)
 		}
 	}
-	return same, nil
+	return same
 }
 
-// placeHash identifies a host and a set of its CPUs. It includes the kernel's boot ID, because
-// containers can share a host name.
-func placeHash(allowed []int) []byte {
-	hash := fnv.New64a()
-	process, _ := rundir.ThisProcess() // Without /proc, the host's name must do.
-	hash.Write([]byte(process.Boot + process.Host + affinity.Format(allowed)))
-	return binary.LittleEndian.AppendUint64(nil, hash.Sum64())
+// crowded reports whether the ranks of some machine outnumber the CPUs that they may use together.
+func crowded(all []rankCPUs) bool {
+	ranks, usable := map[uint64]int{}, map[uint64]*unix.CPUSet{}
+	for _, rank := range all {
+		if ranks[rank.Machine]++; usable[rank.Machine] == nil {
+			usable[rank.Machine] = &unix.CPUSet{}
+		}
+		for i, word := range rank.CPUs {
+			usable[rank.Machine][i] |= word
+		}
+	}
+	for machine, n := range ranks {
+		if n > usable[machine].Count() {
+			return true
+		}
+	}
+	return false
 }

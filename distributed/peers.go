@@ -24,6 +24,9 @@ type communicator interface {
 	// InMemory says that all ranks are on this machine, and reports whether they reach one another
 	// through its memory. All ranks must call it between the same collectives.
 	InMemory() bool
+	// Crowded says that the ranks of some machine outnumber its CPUs. All ranks must call it between
+	// the same collectives.
+	Crowded()
 	Close() error
 }
 
@@ -87,6 +90,7 @@ func (alone) AllGather(data []byte) ([][]byte, error) { return [][]byte{data}, n
 func (alone) Barrier() error                          { return nil }
 func (alone) Transport() unsafe.Pointer               { return nil }
 func (alone) InMemory() bool                          { return false }
+func (alone) Crowded()                                {}
 func (alone) Close() error                            { return nil }
 
 // overTCP is the communicator of a job started by torchrun, or by submit as torchrun does.
@@ -94,6 +98,7 @@ type overTCP struct{ *tcp.Comm }
 
 func (overTCP) String() string                     { return "a TCP ring" }
 func (overTCP) InMemory() bool                     { return false }
+func (overTCP) Crowded()                           {} // It sleeps while it waits.
 func (c overTCP) AllReduce(values []float64) error { return tcp.AllReduce(c.Comm, values) }
 
 // overMPI is the communicator of a job started by mpirun or srun.

@@ -202,6 +202,10 @@ const memoryShare = 256 << 10
 // call it between the same collectives.
 func (c *Comm) InMemory() { C.gb_mpi_share = memoryShare }
 
+// Crowded says that some machine has more ranks than CPUs, so that a rank leaves its CPU to the
+// others while it waits for them. All ranks must call it between the same collectives.
+func (c *Comm) Crowded() { C.gb_mpi_crowded() }
+
 // Transport returns the C function that compiled programs call for collectives. See Transport in
 // package pjrt.
 func (c *Comm) Transport() unsafe.Pointer {

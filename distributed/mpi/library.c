@@ -87,6 +87,15 @@ int gb_mpi_open(const char *library, char *error, size_t error_size) {
   FIND(sendrecv, "MPI_Sendrecv");
   FIND(reduce_local, "MPI_Reduce_local");
   FIND(barrier, "MPI_Barrier");
+  FIND(iallreduce, "MPI_Iallreduce");
+  FIND(ibcast, "MPI_Ibcast");
+  FIND(iallgather, "MPI_Iallgather");
+  FIND(ialltoall, "MPI_Ialltoall");
+  FIND(ireduce_scatter_block, "MPI_Ireduce_scatter_block");
+  FIND(isend, "MPI_Isend");
+  FIND(irecv, "MPI_Irecv");
+  FIND(ibarrier, "MPI_Ibarrier");
+  FIND(test, "MPI_Test");
 #undef FIND
   if (dlsym(gb_mpi.handle, "ompi_mpi_comm_world") != NULL)
     use_open_mpi();

@@ -33,6 +33,15 @@ struct gb_library {
   int (*sendrecv)(const void *, int, gb_handle, int, int, void *, int, gb_handle, int, int, gb_handle, void *);
   int (*reduce_local)(const void *, void *, int, gb_handle, gb_handle);
   int (*barrier)(gb_handle);
+  int (*iallreduce)(const void *, void *, int, gb_handle, gb_handle, gb_handle, gb_handle *);
+  int (*ibcast)(void *, int, gb_handle, int, gb_handle, gb_handle *);
+  int (*iallgather)(const void *, int, gb_handle, void *, int, gb_handle, gb_handle, gb_handle *);
+  int (*ialltoall)(const void *, int, gb_handle, void *, int, gb_handle, gb_handle, gb_handle *);
+  int (*ireduce_scatter_block)(const void *, void *, int, gb_handle, gb_handle, gb_handle, gb_handle *);
+  int (*isend)(const void *, int, gb_handle, int, int, gb_handle, gb_handle *);
+  int (*irecv)(void *, int, gb_handle, int, int, gb_handle, gb_handle *);
+  int (*ibarrier)(gb_handle, gb_handle *);
+  int (*test)(gb_handle *, int *, void *);
 };
 
 extern struct gb_library gb_mpi;

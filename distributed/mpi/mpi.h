@@ -41,6 +41,10 @@ extern int64_t gb_mpi_chunk;
 // time; 0 if the ranks are on several machines. All ranks must have the same.
 extern int64_t gb_mpi_share;
 
+// gb_mpi_crowded says that the ranks of a machine outnumber its CPUs: a rank must not keep a CPU
+// while it waits for others. All ranks must call it between the same calls.
+void gb_mpi_crowded(void);
+
 // GB_MPI_SERIALIZED is MPI_THREAD_SERIALIZED in both binary interfaces. gb_mpi_level is the support
 // of threads that MPI is asked for; it may provide less.
 enum { GB_MPI_SERIALIZED = 2 };

@@ -1,0 +1,66 @@
+// How ranks wait that share CPUs.
+//
+// MPICH polls until a call is done, and so does Open MPI, unless mpirun has told it that there are
+// more ranks than CPUs. A rank that polls keeps a CPU that the ranks that it waits for need. So the
+// calls don't block here, and this file waits for them.
+#include <sched.h>
+
+#include "library.h"
+
+// finished waits until a call that didn't block is done. It returns MPI's code.
+static int finished(int code, gb_handle *request) {
+  for (int done = 0; code == 0;) {
+    code = gb_mpi.test(request, &done, gb_mpi.no_status);
+    if (done) break;
+    sched_yield();  // Package yield's, which rests.
+  }
+  return code;
+}
+
+static int all_reduce(const void *in, void *out, int n, gb_handle type, gb_handle operation, gb_handle comm) {
+  gb_handle request = 0;  // An int or a pointer.
+  return finished(gb_mpi.iallreduce(in, out, n, type, operation, comm, &request), &request);
+}
+
+static int broadcast(void *data, int n, gb_handle type, int root, gb_handle comm) {
+  gb_handle request = 0;
+  return finished(gb_mpi.ibcast(data, n, type, root, comm, &request), &request);
+}
+
+static int all_gather(const void *in, int sent, gb_handle in_type, void *out, int got, gb_handle out_type, gb_handle comm) {
+  gb_handle request = 0;
+  return finished(gb_mpi.iallgather(in, sent, in_type, out, got, out_type, comm, &request), &request);
+}
+
+static int all_to_all(const void *in, int sent, gb_handle in_type, void *out, int got, gb_handle out_type, gb_handle comm) {
+  gb_handle request = 0;
+  return finished(gb_mpi.ialltoall(in, sent, in_type, out, got, out_type, comm, &request), &request);
+}
+
+static int reduce_scatter_block(const void *in, void *out, int n, gb_handle type, gb_handle operation, gb_handle comm) {
+  gb_handle request = 0;
+  return finished(gb_mpi.ireduce_scatter_block(in, out, n, type, operation, comm, &request), &request);
+}
+
+static int send_and_receive(const void *in, int sent, gb_handle in_type, int to, int in_tag, void *out, int got, gb_handle out_type, int from, int out_tag, gb_handle comm, void *status) {
+  (void)status;  // Nobody asks for it.
+  gb_handle receive = 0, send = 0;
+  int code = gb_mpi.irecv(out, got, out_type, from, out_tag, comm, &receive);
+  if (code == 0) code = finished(gb_mpi.isend(in, sent, in_type, to, in_tag, comm, &send), &send);
+  return finished(code, &receive);
+}
+
+static int barrier(gb_handle comm) {
+  gb_handle request = 0;
+  return finished(gb_mpi.ibarrier(comm, &request), &request);
+}
+
+void gb_mpi_crowded(void) {
+  gb_mpi.allreduce = all_reduce;
+  gb_mpi.bcast = broadcast;
+  gb_mpi.allgather = all_gather;
+  gb_mpi.alltoall = all_to_all;
+  gb_mpi.reduce_scatter_block = reduce_scatter_block;
+  gb_mpi.sendrecv = send_and_receive;
+  gb_mpi.barrier = barrier;
+}
