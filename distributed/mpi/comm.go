@@ -30,7 +30,6 @@ import (
 	"time"
 	"unsafe"
 
-	_ "gonbatch/distributed/yield" // Open MPI yields while it waits.
 	"gonbatch/internal/rundir"
 )
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"golang.org/x/sys/unix"
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/collective"
@@ -51,12 +52,6 @@ func initWorld(t *testing.T) *distributed.World {
 }
 
 func TestContract(t *testing.T) {
-	kind := ranktest.Transport[*mpi.Comm]{
-		Float32: mpi.AllReduce[float32], Float64: mpi.AllReduce[float64],
-		Int32: mpi.AllReduce[int32], Int64: mpi.AllReduce[int64],
-		ScatterFloat32: mpi.ReduceScatter[float32], ScatterFloat64: mpi.ReduceScatter[float64],
-		ScatterInt32: mpi.ReduceScatter[int32], ScatterInt64: mpi.ReduceScatter[int64], Closed: "MPI is not running",
-	}
 	ranktest.Run(t, 3, func(t *testing.T) {
 		comm := initRank(t)
 		if comm.Size() != 3 || comm.Version() == "" {
@@ -67,8 +62,55 @@ func TestContract(t *testing.T) {
 		if err := mpi.AllReduce(comm, values); err != nil || values[0] != 3 || values[1] != 6 {
 			t.Errorf("a named type: %v, %v", values, err)
 		}
-		ranktest.CheckTransport(t, kind, comm)
+		ranktest.CheckTransport(t, transport, comm)
 	})
+}
+
+var transport = ranktest.Transport[*mpi.Comm]{
+	Float32: mpi.AllReduce[float32], Float64: mpi.AllReduce[float64],
+	Int32: mpi.AllReduce[int32], Int64: mpi.AllReduce[int64],
+	ScatterFloat32: mpi.ReduceScatter[float32], ScatterFloat64: mpi.ReduceScatter[float64],
+	ScatterInt32: mpi.ReduceScatter[int32], ScatterInt64: mpi.ReduceScatter[int64], Closed: "MPI is not running",
+}
+
+// TestCrowded: all collectives are the same where ranks share CPUs, in parts too. While a rank waits
+// for others, it leaves its CPU to them.
+func TestCrowded(t *testing.T) {
+	ranktest.Run(t, 3, func(t *testing.T) {
+		comm := initRank(t)
+		comm.Crowded()
+		mpi.SetPart(3*7 + 2)
+		mpi.SetChunk(997)
+		ranktest.CheckGathers(t, comm)
+		ranktest.CheckSums(t, comm, mpi.AllReduce[int64])
+		ranktest.CheckBroadcasts(t, comm)
+		checkAllToAll(t, comm)
+		for _, share := range []int{997, 0} {
+			mpi.SetShare(share)
+			ranktest.CheckScatters(t, comm, mpi.ReduceScatter[float64])
+		}
+		if comm.Rank() == 0 {
+			time.Sleep(2 * time.Second)
+		}
+		before := processorTime(t)
+		if err := comm.Barrier(); err != nil {
+			t.Fatal(err)
+		}
+		if used := processorTime(t) - before; used > 500*time.Millisecond {
+			t.Errorf("rank %d computed for %s while it waited for 2 s", comm.Rank(), used)
+		}
+		ranktest.CheckTransport(t, transport, comm)
+	})
+}
+
+// processorTime returns how long this process has computed.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // TestInParts: data that takes several MPI calls is put together correctly.

@@ -1,6 +1,7 @@
 package mpi
 
 // #include "mpi.h"
+// #include "yield.h"
 import "C"
 
 import (
@@ -32,3 +33,5 @@ func inProgram(kind int, in, out []int32, count int, form []int64) error {
 	}
 	return nil
 }
+
+func yieldIsFound() bool { return C.gb_yield_is_found() != 0 }

@@ -11,6 +11,7 @@
 
 #include "request.h"
 #include "signals.h"
+#include "yield.h"
 
 enum { THREAD_FUNNELED = 1 };
 
@@ -38,6 +39,7 @@ int gb_failed(const char *call, int code, char *error, size_t error_size) {
 
 static int serve(gb_request *r) {
   int code = 0;
+  gb_wait_begins();
   if (r->kind != GB_MPI_END && r->kind != GB_MPI_FINALIZE && gb_agree(r) != 0) return 1;
   switch (r->kind) {
     case GB_MPI_ALL_REDUCE:

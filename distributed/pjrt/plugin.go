@@ -38,7 +38,6 @@ import (
 	"github.com/gomlx/go-xla/pjrt"
 
 	_ "gonbatch/distributed/memory" // The pool has XLA's buffers.
-	_ "gonbatch/distributed/yield"  // XLA's threads yield while they wait for one another.
 )
 
 // Transport is a C function that runs a collective. Its C type is

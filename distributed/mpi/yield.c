@@ -1,9 +1,11 @@
 // The program's sched_yield.
 //
-// Libraries that wait for another process or thread call sched_yield in a loop. On a machine with
-// more ranks than CPUs, Linux may then run nothing but these loops for minutes (see
-// docs/adr/0033). So a thread that has waited that way for a while sleeps instead.
+// MPI's libraries, XLA's plugin and others call sched_yield in a loop while they wait for another
+// process or thread. If a machine has more ranks than CPUs, Linux may then run nothing but these
+// loops for minutes (see docs/adr/0033). So a thread that has waited that way for a while sleeps.
 #define _GNU_SOURCE
+#include "yield.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -15,15 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "yield.h"
+// In microseconds. A thread waits if it calls sched_yield again within PAUSE: less than it takes to
+// use what it has waited for. Once it has waited for PATIENCE, it sleeps for a SHARE-th of the time
+// that it has waited, at most LONGEST.
+enum { PAUSE = 5, PATIENCE = 1000, SHARE = 16, LONGEST = 1000 };
 
-// In microseconds: a thread waits if it calls sched_yield again within PAUSE. Once it has waited
-// for PATIENCE, it sleeps for a SHARE-th of the time that it has waited, at most LONGEST.
-enum { PAUSE = 50, PATIENCE = 1000, SHARE = 16, LONGEST = 1000 };
-
-// A thread's value has two times in microseconds, modulo 2^32: in its upper half when the thread
-// began to wait, in its lower half when it last stopped yielding. Go's own linker, which the kernel
-// uses, can't link a thread-local variable.
+// A thread's value has two times in microseconds, modulo 2^32: in its upper half when it began to
+// wait, in its lower half when sched_yield last returned. Go's own linker, which the kernel uses,
+// can't link a thread-local variable.
 static pthread_key_t waits;
 static atomic_int state;  // 0: there is no key yet, 1: it is being created, 2: it is there.
 
@@ -66,6 +67,10 @@ int sched_yield(void) {
     rest(share < LONGEST ? share : LONGEST);
   pthread_setspecific(waits, (void *)(uintptr_t)((uint64_t)began << 32 | now()));
   return result;
+}
+
+void gb_wait_begins(void) {
+  if (is_ready()) pthread_setspecific(waits, NULL);
 }
 
 int gb_yield_is_found(void) { return dlsym(RTLD_DEFAULT, "sched_yield") == (void *)sched_yield; }

@@ -1,4 +1,4 @@
-// model compares sched_yield with what its comment promises, for random waits by a clock of its own.
+// yield compares sched_yield with what its comment promises, for random waits by a clock of its own.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
       if (waited > 1001000) check(slept_ns > 0, "a thread does not rest", waited);
       check(slept_ns <= waited / 16 + 1000 && slept_ns <= 1000000, "at most a sixteenth of the wait, and 1 ms", waited);
       if (slept_ns > 0) rested += slept_ns;
-      clock_ns += rand() % 40 * 1000;  // The caller looks whether what it waits for has come.
+      clock_ns += rand() % PAUSE * 1000;  // The caller looks whether what it waits for has come.
     }
     if (length > 20000000) check(rested > (clock_ns - began) / 2, "a long wait is mostly rest", rested);
   }

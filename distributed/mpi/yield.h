@@ -1,0 +1,12 @@
+#ifndef GONBATCH_MPI_YIELD_H
+#define GONBATCH_MPI_YIELD_H
+
+// gb_wait_begins says that what this thread waits for from now on is something else than before.
+void gb_wait_begins(void);
+
+// gb_yield_is_found reports whether libraries that are opened at run time call this program's
+// sched_yield. In binaries that Go's own linker has linked, such as those of the kernel's cells,
+// they don't.
+int gb_yield_is_found(void);
+
+#endif

@@ -1,0 +1,36 @@
+package mpi_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"gonbatch/distributed/mpi"
+)
+
+// TestYieldRests: a wait of less than a millisecond only yields. A longer one sleeps, for at most a
+// sixteenth of the time that it has lasted, and at most a millisecond. Computing in between begins
+// a new wait.
+func TestYieldRests(t *testing.T) {
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "cc"
+	}
+	program := filepath.Join(t.TempDir(), "yield")
+	if out, err := exec.Command(cc, "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, "testdata/yield.c", "-ldl", "-lpthread").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, seed := range []string{"1", "2", "3"} {
+		if out, err := exec.Command(program, seed).CombinedOutput(); err != nil {
+			t.Errorf("seed %s: %v\n%s", seed, err, out)
+		}
+	}
+}
+
+// TestYieldIsFound: libraries that are opened at run time call this package's sched_yield.
+func TestYieldIsFound(t *testing.T) {
+	if !mpi.YieldIsFound() {
+		t.Error("libraries call the C library's sched_yield")
+	}
+}
