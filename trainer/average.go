@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path"
 	"strings"
 
@@ -118,9 +119,21 @@ func narrowInto(to any, from []float32) {
 		}
 	case []float16.Float16:
 		for i, value := range from {
-			to[i] = float16.FromFloat32(value)
+			to[i] = half(value)
 		}
 	}
+}
+
+// half rounds to half precision. float16.FromFloat32 of GoMLX's compute 0.1 to 0.1.6 rounds
+// subnormal numbers, below 2^-14, to 0.
+func half(value float32) float16.Float16 {
+	const least, perUnit = 0x1p-14, 0x1p24
+	size := math.Abs(float64(value))
+	if !(size < least) {
+		return float16.FromFloat32(value)
+	}
+	sign := uint16(math.Float32bits(value) >> 16 & 0x8000)
+	return float16.FromBits(sign | uint16(math.RoundToEven(size*perUnit)))
 }
 
 // matchAverages lets a training run begin with averages, or end them, at a checkpoint: if ema_decay

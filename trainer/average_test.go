@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
@@ -269,5 +270,28 @@ func TestAverageOfMixedWeights(t *testing.T) {
 	}
 	if _, err := tr.Test(t.Context(), ranktest.Blobs(40)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHalfIsRounded: averages round to the nearest number of half precision, subnormal ones too, and
+// to the even one of two that are as near.
+func TestHalfIsRounded(t *testing.T) {
+	for bits := range uint16(0x7bff) { // Of the finite numbers but the last, from 0.
+		low, high := float16.FromBits(bits), float16.FromBits(bits+1)
+		middle, even := (low.Float32()+high.Float32())/2, low
+		if bits%2 == 1 {
+			even = high
+		}
+		for _, test := range []struct {
+			value float32
+			want  float16.Float16
+		}{{low.Float32(), low}, {math.Nextafter32(middle, 0), low}, {middle, even}, {math.Nextafter32(middle, 1e9), high}} {
+			if got := trainer.Half(test.value); got != test.want {
+				t.Fatalf("%g becomes %#04x, want %#04x", test.value, got.Bits(), test.want.Bits())
+			}
+			if got := trainer.Half(-test.value); test.value != 0 && got != test.want|0x8000 {
+				t.Fatalf("%g becomes %#04x, want %#04x", -test.value, got.Bits(), test.want.Bits()|0x8000)
+			}
+		}
 	}
 }

@@ -38,3 +38,6 @@ func DivideSmall(t *testing.T) {
 	leastDivided = 1
 	t.Cleanup(func() { leastDivided = least })
 }
+
+// Half rounds to half precision.
+var Half = half

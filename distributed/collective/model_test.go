@@ -6,7 +6,6 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
-	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"gonbatch/distributed/collective"
@@ -26,13 +25,28 @@ func (v value) like(dimensions []int, flat []float64) value { return value{v.dty
 func (v value) rounded(x float64) float64 {
 	switch v.dtype {
 	case dtypes.Float16:
-		return float64(float16.FromFloat32(float32(x)).Float32())
+		return half(x)
 	case dtypes.BFloat16:
 		return float64(bfloat16.FromFloat32(float32(x)).Float32())
 	case dtypes.Float32:
 		return float64(float32(x))
 	}
 	return x
+}
+
+// half rounds to half precision, by its definition: 11 bits, the last of which is worth at least
+// 2^-24 (IEEE 754-2019, binary16). float16.FromFloat32 rounds numbers below 2^-14 to 0.
+func half(x float64) float64 {
+	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+		return x
+	}
+	_, exponent := math.Frexp(x)
+	last := math.Ldexp(1, max(exponent-11, -24))
+	rounded := math.RoundToEven(x/last) * last
+	if math.Abs(rounded) > 65504 {
+		return math.Inf(int(math.Copysign(1, x)))
+	}
+	return rounded
 }
 
 // step is a collective of a program.
@@ -123,7 +137,8 @@ func longer(dimensions []int, n int) []int {
 	return slices.Concat([]int{n * dimensions[0]}, dimensions[1:])
 }
 
-// reduced combines the values of a group. Floats up to 32 bits are divided in float32.
+// reduced combines the values of a group. Half precision is added up in float32, in the order of
+// the ranks, and floats up to 32 bits are divided in it.
 func (s step) reduced(ins []value) []float64 {
 	flat := make([]float64, len(ins[0].flat))
 	for i := range flat {
@@ -136,6 +151,9 @@ func (s step) reduced(ins []value) []float64 {
 				flat[i] = extreme(math.Max, flat[i], in.flat[i])
 			default:
 				flat[i] += in.flat[i]
+				if ins[0].dtype.IsHalfPrecision() {
+					flat[i] = float64(float32(flat[i]))
+				}
 			}
 		}
 		switch n := float64(len(ins)); {

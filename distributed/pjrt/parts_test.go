@@ -86,7 +86,7 @@ func (c partCase) isInPlace() bool { return !c.readsNew && !c.elsewhere && !c.re
 func (c partCase) inputs(r *rand.Rand) []*tensors.Tensor {
 	size := c.m * c.n
 	return []*tensors.Tensor{
-		noise(r, dtypes.Float32, c.rows, c.n), noise(r, dtypes.Float32, size), squares(noise(r, dtypes.Float32, size)),
+		noise(r, dtypes.Float32, c.rows, c.n), noise(r, dtypes.Float32, size), secondMoment(noise(r, dtypes.Float32, size)),
 		noise(r, dtypes.Float32, c.k, c.m), noise(r, dtypes.Float32, c.k, c.n),
 		tensors.FromScalar(int64(c.begin*c.n + c.outside)), tensors.FromScalar(int64(r.IntN(c.rows*c.n - size + 1))),
 		noise(r, dtypes.Float32, 4, c.rows), tensors.FromScalarAndDimensions(float32(1+r.IntN(20)), 1),

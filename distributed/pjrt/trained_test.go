@@ -94,7 +94,7 @@ func (c trainedCase) inputs(r *rand.Rand) []*tensors.Tensor {
 		return noise(r, dtypes.Float32, rows, columns)
 	}
 	return []*tensors.Tensor{
-		noise(r, dtypes.Float32, c.m, c.n), noise(r, dtypes.Float32, c.m, c.n), squares(noise(r, dtypes.Float32, c.m, c.n)),
+		noise(r, dtypes.Float32, c.m, c.n), noise(r, dtypes.Float32, c.m, c.n), secondMoment(noise(r, dtypes.Float32, c.m, c.n)),
 		matrix(c.m, c.k, c.transposedA), matrix(c.k, c.n, c.transposedB), tensors.FromScalarAndDimensions(float32(1+r.IntN(20)), 1),
 	}
 }
