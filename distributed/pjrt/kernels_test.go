@@ -3,7 +3,10 @@ package pjrt_test
 import (
 	"math"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -17,6 +20,7 @@ import (
 	"gonbatch/distributed/onednn"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/bounded"
 )
 
 // openKernels opens the CPU with oneDNN's kernels.
@@ -306,4 +310,15 @@ func TestKernelsInThreads(t *testing.T) {
 		}
 		group.Wait()
 	})
+}
+
+// TestOlderProcessor: on a processor with AVX2 only, the tests of kernels pass too: their limits
+// follow from what they compute, not from how a processor rounds it.
+func TestOlderProcessor(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestConvolutionKernels|TestProductKernels|TestTrainedProduct|TestTrainedByItself|TestParts)$", "-test.v")
+	cmd.Env = append(os.Environ(), "ONEDNN_MAX_CPU_ISA=AVX2", "XLA_FLAGS=--xla_cpu_max_isa=AVX2")
+	out, err := bounded.CombinedOutput(cmd)
+	if passed := strings.Count(string(out), "\n--- PASS: "); err != nil || passed != 5 {
+		t.Errorf("%d tests passed, %v\n%s", passed, err, out)
+	}
 }
