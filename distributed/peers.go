@@ -24,8 +24,8 @@ type communicator interface {
 	// InMemory says that all ranks are on this machine, and reports whether they reach one another
 	// through its memory. All ranks must call it between the same collectives.
 	InMemory() bool
-	// Crowded says that the ranks of some machine outnumber its CPUs. All ranks must call it between
-	// the same collectives.
+	// Crowded says that the ranks of some machine outnumber its CPUs. All ranks must call it
+	// between the same collectives.
 	Crowded()
 	Close() error
 }

@@ -273,8 +273,8 @@ func TestAverageOfMixedWeights(t *testing.T) {
 	}
 }
 
-// TestHalfIsRounded: averages round to the nearest number of half precision, subnormal ones too, and
-// to the even one of two that are as near.
+// TestHalfIsRounded: averages round to the nearest number of half precision, subnormal ones too,
+// and to the even one of two that are as near.
 func TestHalfIsRounded(t *testing.T) {
 	for bits := range uint16(0x7bff) { // Of the finite numbers but the last, from 0.
 		low, high := float16.FromBits(bits), float16.FromBits(bits+1)

@@ -10,8 +10,9 @@
 //	pairMean := pairs.AllReduce(x, collective.Mean)
 //
 // Values are float32, float64, float16, bfloat16, int32, int64 or bool, of any shape, even empty.
-// Half precision is transferred as it is, computed in float32, and rounded once. All ranks of a
-// group get the same bits from an all-reduce, a broadcast and an all-gather.
+// Half precision is transferred as it is, computed in float32, in the order of the ranks, and
+// rounded once. All ranks of a group get the same bits from an all-reduce, a broadcast and an
+// all-gather.
 //
 // Every rank must build the same program: the same collectives, in the same order, with values of
 // the same shapes. The ranks then run them in that order, whatever the program computes in between.

@@ -73,8 +73,8 @@ var transport = ranktest.Transport[*mpi.Comm]{
 	ScatterInt32: mpi.ReduceScatter[int32], ScatterInt64: mpi.ReduceScatter[int64], Closed: "MPI is not running",
 }
 
-// TestCrowded: all collectives are the same where ranks share CPUs, in parts too. While a rank waits
-// for others, it leaves its CPU to them.
+// TestCrowded: all collectives are the same where ranks share CPUs, in parts too. While a rank
+// waits for others, it leaves its CPU to them.
 func TestCrowded(t *testing.T) {
 	ranktest.Run(t, 3, func(t *testing.T) {
 		comm := initRank(t)

@@ -36,9 +36,9 @@ func adamOfTwo(inputs []*graph.Node, second *graph.Node, decay, epsilon float64,
 	return append([]*graph.Node{w, m, v}, also(w, m, v)...)
 }
 
-// secondMoment makes a second moment of the numbers of a tensor, and returns it: their squares, and a
-// little more. An update divides by its root, so with one near 0 a rounding error of the gradient,
-// which differs from processor to processor, would decide the result.
+// secondMoment makes a second moment of the numbers of a tensor, and returns it: their squares, and
+// a little more. An update divides by its root, so with one near 0 a rounding error of the
+// gradient, which differs from processor to processor, would decide the result.
 func secondMoment(x *tensors.Tensor) *tensors.Tensor {
 	const more = 0.01
 	x.MustMutableFlatData(func(data any) {

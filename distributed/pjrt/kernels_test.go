@@ -318,7 +318,8 @@ func TestOlderProcessor(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestConvolutionKernels|TestProductKernels|TestTrainedProduct|TestTrainedByItself|TestParts)$", "-test.v")
 	cmd.Env = append(os.Environ(), "ONEDNN_MAX_CPU_ISA=AVX2", "XLA_FLAGS=--xla_cpu_max_isa=AVX2")
 	out, err := bounded.CombinedOutput(cmd)
-	if passed := strings.Count(string(out), "\n--- PASS: "); err != nil || passed != 5 {
-		t.Errorf("%d tests passed, %v\n%s", passed, err, out)
+	ran := strings.Count(string(out), "\n--- PASS: ") + strings.Count(string(out), "\n--- SKIP: ")
+	if err != nil || ran != 5 {
+		t.Errorf("%d tests ran, %v\n%s", ran, err, out)
 	}
 }

@@ -1,4 +1,5 @@
-// yield compares sched_yield with what its comment promises, for random waits by a clock of its own.
+// yield compares sched_yield with what its comment promises, for random waits by a clock of its
+// own.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
