@@ -18,6 +18,9 @@ const (
 	// hurryTime is what remains of readyTime when the launcher sends SIGTERM: a second later it
 	// kills this process.
 	hurryTime = 200 * time.Millisecond
+	// deadTime is how long the launcher has to notice a rank that died by itself: it then reports
+	// that rank's exit code, not this one's.
+	deadTime = time.Second
 	// endTime is how long a goroutine waits for another one to end the process.
 	endTime = 6 * time.Second
 	// obeyTime is how long a rank waits until the report is written.
@@ -45,6 +48,12 @@ func (h *hub) end(v *verdict, ranks []string) {
 	h.waitReady(readyTime, terminated)
 	r.complete()
 	r.print()
+	if v.Failure.Kind == rundir.Died {
+		select {
+		case <-terminated: // The launcher has noticed.
+		case <-time.After(deadTime):
+		}
+	}
 	w.config.Exit(exitCode)
 }
 
