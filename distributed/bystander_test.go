@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"gonbatch/distributed"
+	"gonbatch/distributed/affinity"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
 )
 
-// TestBystander: while more ranks train than the machine has CPUs, or several devices of a process,
-// and wait for one another, another process that sleeps for 10 ms at a time always gets a CPU
+// TestBystander: while more ranks train than they have CPUs, or several devices of a process, and
+// wait for one another, another process that sleeps for 10 ms at a time always gets a CPU
 // within a second.
 func TestBystander(t *testing.T) {
-	ranks := 8
+	const ranks = 8
 	if ranktest.InRank() {
 		ranktest.RunWith(t, nil, 0, trainUnevenly)
 		return
@@ -62,8 +63,16 @@ func longestGap(ended <-chan struct{}) (longest time.Duration) {
 	}
 }
 
-// trainUnevenly trains for a few seconds. In each epoch, the others wait for one of the ranks.
+// trainUnevenly trains for a few seconds, on two of the machine's CPUs. In each epoch, the others
+// wait for one of the ranks.
 func trainUnevenly(t *testing.T) {
+	allowed, err := affinity.Allowed()
+	if err == nil {
+		err = affinity.Pin(allowed[:min(2, len(allowed))])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := initWorld(t)
 	loader, err := w.Loader(ranktest.Blobs(240), distributed.LoaderOptions{BatchSize: 24, Shuffle: true, Seed: 5})
 	if err != nil {

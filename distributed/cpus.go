@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -78,19 +79,18 @@ func limitThreads(n int) error {
 // when it is loaded.
 func setXLAThreads(n int) error { return os.Setenv("NPROC", strconv.Itoa(n)) } //nolint:forbidigo // XLA reads it nowhere else
 
-// rankCPUs are the machine of a rank and the CPUs that the rank may use there.
+// rankCPUs are the host of a rank and the CPUs that the rank may use there.
 type rankCPUs struct {
-	Machine uint64 // A hash.
+	Host    uint64 // A hash.
+	Machine uint64 // A hash: the same for containers on one machine.
 	CPUs    unix.CPUSet
 }
 
-// cpusOfRanks returns those of all ranks, in order of rank. It is collective. The machine's
-// identity includes the kernel's boot ID, because containers can share a host name.
+// cpusOfRanks returns those of all ranks, in order of rank. It is collective. The kernel's boot ID
+// identifies the machine. A host's name doesn't suffice: containers can share one.
 func cpusOfRanks(peers communicator, allowed []int) ([]rankCPUs, error) {
 	process, _ := rundir.ThisProcess() // Without /proc, the host's name must do.
-	hash := fnv.New64a()
-	hash.Write([]byte(process.Boot + process.Host))
-	mine := rankCPUs{Machine: hash.Sum64()}
+	mine := rankCPUs{Host: hashOf(process.Boot + process.Host), Machine: hashOf(cmp.Or(process.Boot, process.Host))}
 	for _, cpu := range allowed {
 		mine.CPUs.Set(cpu)
 	}
@@ -122,21 +122,40 @@ func ranksOnSameCPUs(all []rankCPUs, rank int) (same []int) {
 	return same
 }
 
-// crowded reports whether the ranks of some machine outnumber the CPUs that they may use together.
+// crowded reports whether ranks outnumber the CPUs that they share: whether for some rank, more
+// ranks than it has CPUs may use no others.
 func crowded(all []rankCPUs) bool {
-	ranks, usable := map[uint64]int{}, map[uint64]*unix.CPUSet{}
-	for _, rank := range all {
-		if ranks[rank.Machine]++; usable[rank.Machine] == nil {
-			usable[rank.Machine] = &unix.CPUSet{}
-		}
-		for i, word := range rank.CPUs {
-			usable[rank.Machine][i] |= word
-		}
+	ranks := map[rankCPUs]int{}
+	for _, r := range all {
+		r.Host = 0
+		ranks[r]++
 	}
-	for machine, n := range ranks {
-		if n > usable[machine].Count() {
+	for r := range ranks {
+		n := 0
+		for other, count := range ranks {
+			if other.Machine == r.Machine && within(other.CPUs, r.CPUs) {
+				n += count
+			}
+		}
+		if n > r.CPUs.Count() {
 			return true
 		}
 	}
 	return false
+}
+
+// within reports whether b has all CPUs of a.
+func within(a, b unix.CPUSet) bool {
+	for i := range a {
+		if a[i]&^b[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func hashOf(text string) uint64 {
+	hash := fnv.New64a()
+	hash.Write([]byte(text))
+	return hash.Sum64()
 }

@@ -13,6 +13,7 @@ import (
 	xlapjrt "github.com/gomlx/go-xla/pjrt"
 
 	"gonbatch/distributed/device"
+	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/watch"
 	"gonbatch/internal/compilecache"
@@ -46,6 +47,9 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		}
 	}
 	w.platform = platform
+	if platform == plugin.CUDA {
+		mpi.OnGPUs()
+	}
 	if err := w.loadPlugin(ctx, c); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collect.h"
+#include "yield.h"
 
 enum { FORM_ROOT = 2 };
 
@@ -32,6 +33,7 @@ static int broadcast(const gb_call *c) {
   int root = r->form == NULL ? r->root : (int)r->form[FORM_ROOT];
   for (int64_t done = 0, n; done < r->count; done += n) {
     n = gb_chunk(c, gb_mpi_chunk, done);
+    gb_wait_begins();
     int code = gb_mpi.bcast((char *)r->data + (size_t)done * c->size, (int)n, c->type, root, c->team.comm);
     if (code != 0) return gb_failed("MPI_Bcast", code, r->error, r->error_size);
   }
@@ -42,6 +44,7 @@ static int broadcast(const gb_call *c) {
 static int many(const gb_call *c, const void *in, void *out, int n) {
   gb_request *r = c->r;
   int code;
+  gb_wait_begins();
   switch (r->kind) {
     case GB_MPI_ALL_GATHER:
       code = gb_mpi.allgather(in != NULL ? in : gb_mpi.in_place, n, c->type, out, n, c->type, c->team.comm);

@@ -18,6 +18,7 @@ package mpi
 #cgo LDFLAGS: -ldl -lpthread
 #include <stdlib.h>
 #include "mpi.h"
+#include "yield.h"
 */
 import "C"
 
@@ -32,6 +33,13 @@ import (
 
 	"gonbatch/internal/rundir"
 )
+
+func init() { C.gb_yield_begin() }
+
+// OnGPUs leaves sched_yield as it is in the C library, in the whole program. Without it, a thread
+// that has waited in a loop of sched_yield for a millisecond sleeps for up to a millisecond at a
+// time. NCCL's threads wait that way for messages that come every few microseconds.
+func OnGPUs() { C.gb_yield_end() }
 
 // Comm is the world communicator of this process. A process can have only one in its lifetime.
 type Comm struct {

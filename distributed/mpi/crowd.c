@@ -50,9 +50,9 @@ static int reduce_scatter_block(const void *in, void *out, int n, gb_handle type
 static int send_and_receive(const void *in, int sent, gb_handle in_type, int to, int in_tag, void *out, int got, gb_handle out_type, int from, int out_tag, gb_handle comm, void *status) {
   (void)status;  // Nobody asks for it.
   gb_handle receive = 0, send = 0;
-  int code = gb_mpi.irecv(out, got, out_type, from, out_tag, comm, &receive);
-  if (code == 0) code = finished(gb_mpi.isend(in, sent, in_type, to, in_tag, comm, &send), &send);
-  return finished(code, &receive);
+  int code = gb_mpi.isend(in, sent, in_type, to, in_tag, comm, &send);
+  if (code == 0) code = finished(gb_mpi.irecv(out, got, out_type, from, out_tag, comm, &receive), &receive);
+  return finished(code, &send);
 }
 
 static int barrier(gb_handle comm) {
@@ -75,7 +75,7 @@ void gb_mpi_crowded(void) {
   // Of libopen-pal, in Open MPI 4 and 5 (opal/runtime/opal_progress.h). For large values, it is up
   // to twice as fast as calls that don't block.
   bool (*yield_when_idle)(bool);
-  *(void **)&yield_when_idle = dlsym(RTLD_DEFAULT, "opal_progress_set_yield_when_idle");
+  *(void **)&yield_when_idle = dlsym(gb_mpi.handle, "opal_progress_set_yield_when_idle");
   if (yield_when_idle != NULL)
     yield_when_idle(true);
   else

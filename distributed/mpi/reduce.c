@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "collect.h"
+#include "yield.h"
 
 int64_t gb_mpi_share = 0;
 
@@ -21,6 +22,7 @@ int gb_all_reduce(const gb_call *c) {
   if (is_large && shares < most) most = shares;
   for (int64_t done = 0, n; done < r->count; done += n) {
     n = gb_chunk(c, most, done);
+    gb_wait_begins();
     int code = gb_mpi.allreduce(gb_mpi.in_place, (char *)r->data + (size_t)done * c->size, (int)n, c->type, c->operation, c->team.comm);
     if (code != 0) return gb_failed("MPI_Allreduce", code, r->error, r->error_size);
   }
@@ -39,6 +41,7 @@ static int give_and_take(const gb_call *c, int ahead, int64_t done, int64_t n, c
   const char *in = r->send;
   char *out = (char *)r->data + (size_t)done * c->size;
   char *to_memory = ahead == 1 ? out : got;
+  gb_wait_begins();
   int code = gb_mpi.sendrecv(in + (size_t)(to * r->count + done) * c->size, (int)n, c->type, to, 0, to_memory, (int)n, c->type, from, 0, c->team.comm, gb_mpi.no_status);
   if (code != 0) return gb_failed("MPI_Sendrecv", code, r->error, r->error_size);
   const char *own = in + (size_t)(c->team.place * r->count + done) * c->size;

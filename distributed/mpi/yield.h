@@ -1,6 +1,11 @@
 #ifndef GONBATCH_MPI_YIELD_H
 #define GONBATCH_MPI_YIELD_H
 
+// gb_yield_begin makes the sched_yield of this program sleep for threads that wait. It is called
+// once, as early as possible. gb_yield_end ends that.
+void gb_yield_begin(void);
+void gb_yield_end(void);
+
 // gb_wait_begins says that what this thread waits for from now on is something else than before.
 void gb_wait_begins(void);
 

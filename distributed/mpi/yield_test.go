@@ -1,9 +1,11 @@
 package mpi_test
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gonbatch/distributed/mpi"
@@ -13,12 +15,9 @@ import (
 // sixteenth of the time that it has lasted, and at most a millisecond. Computing in between begins
 // a new wait.
 func TestYieldRests(t *testing.T) {
-	cc := os.Getenv("CC")
-	if cc == "" {
-		cc = "cc"
-	}
+	compiler := strings.Fields(cmp.Or(os.Getenv("CC"), "cc"))
 	program := filepath.Join(t.TempDir(), "yield")
-	if out, err := exec.Command(cc, "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, "testdata/yield.c", "-ldl", "-lpthread").CombinedOutput(); err != nil {
+	if out, err := exec.Command(compiler[0], append(compiler[1:], "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, "testdata/yield.c", "-ldl", "-lpthread")...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, seed := range []string{"1", "2", "3"} {
