@@ -312,9 +312,9 @@ func TestKernelsInThreads(t *testing.T) {
 	})
 }
 
-// TestOlderProcessor: the tests of kernels pass if XLA and oneDNN use AVX2 only: their limits follow
-// from what they compute, not from how a processor rounds it. Package onednn compares the variants
-// of our own kernels.
+// TestOlderProcessor: the tests of kernels pass if XLA and oneDNN use AVX2 only: their limits
+// follow from what they compute, not from how a processor rounds it. Package onednn compares the
+// variants of our own kernels.
 func TestOlderProcessor(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestConvolutionKernels|TestProductKernels|TestTrainedProduct|TestTrainedByItself|TestParts)$", "-test.v")
 	cmd.Env = append(os.Environ(), "ONEDNN_MAX_CPU_ISA=AVX2", "XLA_FLAGS=--xla_cpu_max_isa=AVX2")
