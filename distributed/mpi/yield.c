@@ -29,7 +29,8 @@ static pthread_key_t waits;
 static atomic_int rests;  // Whether threads that wait sleep. There is a key then.
 
 void gb_yield_begin(void) {
-  // Among the first keys of a process, which take no memory that pthread_setspecific would allocate.
+  // It is among the first keys of a process, which take no memory that pthread_setspecific would
+  // allocate.
   atomic_store(&rests, pthread_key_create(&waits, NULL) == 0);
 }
 
