@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-// In microseconds. A thread waits if it calls sched_yield again within PAUSE: libraries look several
-// times in between whether what they wait for has come. Once it has waited for PATIENCE, it sleeps
-// for a SHARE-th of the time that it has waited, at most LONGEST.
+// In microseconds. A thread waits if it calls sched_yield again within PAUSE: in between, libraries
+// look several times whether what they wait for has come. Once it has waited for PATIENCE, it
+// sleeps for a SHARE-th of the time that it has waited, at most LONGEST.
 enum { PAUSE = 50, PATIENCE = 1000, SHARE = 16, LONGEST = 1000 };
 
 // A thread's value has two times in microseconds, modulo 2^32: in its upper half when it began to
