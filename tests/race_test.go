@@ -14,8 +14,9 @@ import (
 var raced = []string{"./kernel/relay", "./kernel/widget", "./kernel/magic", "./kernel/wire", "./distributed/keyvalue", "./distributed/network", "./distributed/tcp", "./distributed/watch", "./data", "./data/load", "./data/lane",
 	"./checkpoint", "./logger", "./submit", "./submit/executed"}
 
-// unraced are their tests that take long, and show nothing about goroutines.
-var unraced = []string{"TestKilledWhileSaving", "TestDecodersRefuseTheSame"}
+// unraced are their tests that take long, and show nothing about goroutines, or that measure time,
+// which the race detector takes itself.
+var unraced = []string{"TestKilledWhileSaving", "TestDecodersRefuseTheSame", "TestOverhead"}
 
 // racedTests are the tests of the trainer in which a training run shares state with the goroutines
 // that load, save, log, record and listen, and in which predictions are gathered. The others take
