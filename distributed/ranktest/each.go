@@ -77,9 +77,20 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 	return ended
 }
 
-func runToEnd(t *testing.T, cmd *exec.Cmd) Ended {
-	err := bounded.Run(cmd)
-	e := Ended{At: time.Now()}
+// runAll runs a rank, or mpirun with its ranks, so that none outlives it and writes in folders that
+// the test removes. It returns when the command itself ended.
+func runAll(t *testing.T, cmd *exec.Cmd) (at time.Time, err error) {
+	endRest := bounded.Mark(cmd)
+	err, at = bounded.Run(cmd), time.Now()
+	if killed := endRest(); killed > 0 {
+		t.Logf("%d processes of %s outlived it, and were killed", killed, cmd)
+	}
+	return at, err
+}
+
+func runToEnd(t *testing.T, cmd *exec.Cmd) (e Ended) {
+	at, err := runAll(t, cmd)
+	e.At = at
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit) && exit.ExitCode() < 0:

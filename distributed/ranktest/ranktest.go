@@ -10,6 +10,7 @@
 package ranktest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,6 @@ import (
 	"sync"
 	"testing"
 
-	"gonbatch/internal/bounded"
 	"gonbatch/internal/machine"
 )
 
@@ -162,8 +162,15 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 	}
 	cmd := launcher.command(ctx, 0, slices.Concat(launcher.mpirun(t, n), program))
 	cmd.Env = env
-	out, err := bounded.CombinedOutput(cmd)
-	return string(out), err
+	return combinedOutput(t, cmd)
+}
+
+// combinedOutput is cmd.CombinedOutput, by runAll.
+func combinedOutput(t *testing.T, cmd *exec.Cmd) (string, error) {
+	var both bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &both, &both
+	_, err := runAll(t, cmd)
+	return both.String(), err
 }
 
 // startEach starts the ranks as torchrun does.
@@ -176,8 +183,7 @@ func startEach(t *testing.T, ctx context.Context, launcher Launcher, n int, prog
 		group.Go(func() {
 			cmd := launcher.command(ctx, rank, program)
 			cmd.Env = append(slices.Clone(env), rankEnv(address, rank, n)...)
-			out, err := bounded.CombinedOutput(cmd)
-			outputs[rank], errs[rank] = string(out), err
+			outputs[rank], errs[rank] = combinedOutput(t, cmd)
 		})
 	}
 	group.Wait()

@@ -61,8 +61,29 @@ func CombinedOutput(cmd *exec.Cmd) ([]byte, error) {
 	return both.Bytes(), err
 }
 
+// Mark marks a command whose processes must not outlive it: mpirun, say, and its ranks. After the
+// command has ended, call end: it waits a few seconds for the rest to end, kills it, and returns
+// how many processes it killed.
+func Mark(cmd *exec.Cmd) (end func() (killed int)) {
+	mark := newMark()
+	cmd.Env = append(cmd.Environ(), mark)
+	return func() (killed int) {
+		for begin := time.Now(); signal(mark, 0) > 0 && time.Since(begin) < showTime; {
+			time.Sleep(killPause / 10)
+		}
+		for found := signal(mark, syscall.SIGKILL); found > 0; found = signal(mark, syscall.SIGKILL) {
+			killed = max(killed, found)
+			time.Sleep(killPause)
+		}
+		return killed
+	}
+}
+
+// newMark returns a variable, NAME=VALUE, for the processes of one command.
+func newMark() string { return fmt.Sprintf("BOUNDED_%d_%d=1", os.Getpid(), count.Add(1)) }
+
 func run(cmd *exec.Cmd, limit time.Duration) error {
-	mark := fmt.Sprintf("BOUNDED_%d_%d=1", os.Getpid(), count.Add(1))
+	mark := newMark()
 	cmd.Env = append(cmd.Environ(), mark, "PYTHONFAULTHANDLER=1")
 	if cmd.WaitDelay == 0 {
 		cmd.WaitDelay = limit + 2*showTime // for a process without the mark

@@ -36,6 +36,30 @@ func TestHang(t *testing.T) {
 	}
 }
 
+// TestMark: what a command leaves behind is killed unless it ends soon, and the command's own end
+// is what counts.
+func TestMark(t *testing.T) {
+	for _, test := range []struct {
+		name, script string
+		killed       int
+		fails        bool
+	}{
+		{"nothing", "exit 1", 0, true},
+		{"ends soon", "sleep 1 & exit 0", 0, false},
+		{"stays", "setsid sleep 1000 & exit 1", 1, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command("bash", "-c", test.script)
+			end := Mark(cmd)
+			err := Run(cmd)
+			if killed := end(); killed != test.killed || (err != nil) != test.fails {
+				t.Errorf("%d killed, %v", killed, err)
+			}
+		})
+	}
+}
+
 // TestEnds: a command that ends by itself gives what os/exec gives.
 func TestEnds(t *testing.T) {
 	out, err := CombinedOutput(exec.Command("sh", "-c", "echo one; echo two >&2; exit 3"))
