@@ -8,10 +8,17 @@ TESTS ?= ./tests ./trainer ./...
 # How many tests of a package run at once, if they mostly wait.
 WAITING ?= 4
 
-.PHONY: help build test setup lint bench notebooks clean
+# How tests are run: runner ends with make, with all that it has started, and gotestsum tells it how
+# far the tests are.
+define run_tests
+@go build -o .cache/bin/ ./tests/runner
+@GOTESTSUM_JSONFILE=$(CURDIR)/.cache/tests.json exec .cache/bin/runner $$PPID gotestsum --format pkgname-and-test-fails -- -parallel $(WAITING)
+endef
+
+.PHONY: help build test test-all setup lint bench notebooks clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
 
 build: ## build bin/submit
 	go build -o bin/ ./cmd/submit
@@ -19,8 +26,11 @@ build: ## build bin/submit
 setup: ## install what the tests need: SLURM, MPI, a Jupyter client, GoNB
 	@tests/setup.sh tests
 
-test: setup ## run every test, on a real SLURM cluster and in a real Jupyter client (TESTS=./pkg/... for only some)
-	go tool gotestsum --format pkgname -- -timeout 60m -parallel $(WAITING) $(TESTS)
+test: setup ## run the tests, on a real SLURM cluster and in a real Jupyter client (TESTS=./pkg/... for only some)
+	$(run_tests) -short -timeout 30m $(TESTS)
+
+test-all: setup ## run these and those that take longer: race detector, installations, full-size notebooks, all seeds
+	$(run_tests) -timeout 80m $(TESTS)
 
 lint: ## run golangci-lint with gofmt, go vet and the rules of .golangci.yml, as the tests do
 	@tests/setup.sh lint

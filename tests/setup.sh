@@ -30,6 +30,14 @@ problem() {
   if [ "${CI:-}" = true ]; then exit 1; fi
 }
 
+# beat says every 15 s that the setup goes on, until it has ended. It waits by reading from a pipe
+# into which nobody writes, because a sleep would outlive it.
+beat() {
+  local setup=$$ never
+  exec {never}<> <(:)
+  while ! read -rt 15 -u "$never" && kill -0 "$setup" 2>/dev/null; do say "still installing after $SECONDS s"; done
+}
+
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"
   elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then sudo "$@"
@@ -112,6 +120,9 @@ setup_lint() {
 
 case ${1:-tests} in
   tests)
+    beat &
+    beat=$!
+    trap 'kill "$beat" 2>/dev/null' EXIT
     setup_debian
     setup_uv || say "no uv: pip installs the Python packages"
     # Two at once. (By xargs: Ctrl-C does not reach what a script starts by &.)
