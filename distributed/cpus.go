@@ -14,6 +14,8 @@ import (
 
 	"gonbatch/distributed/affinity"
 	"gonbatch/internal/cluster"
+	"gonbatch/internal/plural"
+	"gonbatch/internal/quota"
 	"gonbatch/internal/rundir"
 )
 
@@ -21,10 +23,17 @@ import (
 type cpus struct {
 	list  []int
 	bound bool
+	// quota says that a control group's quota limits the number.
+	quota bool
+	// crowd are the ranks that share too few CPUs.
+	crowd crowd
 }
 
 func (c cpus) String() string {
-	if c.bound {
+	switch {
+	case c.quota:
+		return strconv.Itoa(len(c.list)) + " (a quota)"
+	case c.bound:
 		return affinity.Format(c.list)
 	}
 	return strconv.Itoa(len(c.list)) + " (not bound)"
@@ -35,31 +44,51 @@ func (c cpus) String() string {
 // If the launcher binds its ranks, nothing is left to do. Ranks on one node that were given the
 // same CPUs divide them among themselves. If the scheduler gave fewer CPUs than this process may
 // use, because the site doesn't bind, only the number of threads is limited: there is no way to
-// know which CPUs are free.
+// know which CPUs are free. The same holds for the quota of a control group, which its ranks divide
+// among themselves.
 func bindCPUs(e cluster.Environment, peers communicator) (cpus, error) {
 	allowed, err := affinity.Allowed()
 	if err != nil {
 		return cpus{}, err
 	}
-	all, err := cpusOfRanks(peers, allowed)
+	limit, err := quota.Read()
 	if err != nil {
 		return cpus{}, err
 	}
-	if crowded(all) {
+	all, err := cpusOfRanks(peers, allowed, limit)
+	if err != nil {
+		return cpus{}, err
+	}
+	crowd := crowded(all)
+	if crowd.ranks > 0 {
 		peers.Crowded()
 	}
+	c, given := choose(e, all, allowed)
+	c.crowd = crowd
+	switch {
+	case given:
+		return c, nil
+	case c.bound:
+		return c, use(c.list)
+	}
+	return c, limitThreads(len(c.list))
+}
+
+// choose returns the CPUs that the rank computes on, and whether the process has them already.
+func choose(e cluster.Environment, all []rankCPUs, allowed []int) (c cpus, given bool) {
 	sharing := ranksOnSameCPUs(all, e.Rank)
-	if index := slices.Index(sharing, e.Rank); len(sharing) > 1 {
-		mine := affinity.Divide(allowed, index, len(sharing))
-		if e.CPUs > 0 && e.CPUs < len(mine) {
-			mine = mine[:e.CPUs]
+	mine := affinity.Divide(allowed, slices.Index(sharing, e.Rank), len(sharing))
+	if share := shareOfQuota(all, e.Rank); share > 0 && share < len(mine) {
+		if e.CPUs > 0 && e.CPUs < share {
+			return cpus{list: allowed[:e.CPUs]}, false
 		}
-		return cpus{mine, true}, use(mine)
+		return cpus{list: allowed[:share], quota: true}, false
 	}
-	if e.CPUs > 0 && e.CPUs < len(allowed) {
-		return cpus{list: allowed[:e.CPUs]}, limitThreads(e.CPUs)
+	fewer := e.CPUs > 0 && e.CPUs < len(mine)
+	if fewer {
+		mine = mine[:e.CPUs]
 	}
-	return cpus{allowed, true}, nil
+	return cpus{list: mine, bound: len(sharing) > 1 || !fewer}, len(sharing) == 1 && !fewer
 }
 
 func use(cpus []int) error {
@@ -84,15 +113,20 @@ type rankCPUs struct {
 	Host    uint64 // A hash.
 	Machine uint64 // A hash: the same for containers on one machine.
 	CPUs    unix.CPUSet
+	// Quota is how many CPUs its control group may use, or 0. Group is a hash of the group.
+	Quota, Group uint64
 }
 
 // cpusOfRanks returns those of all ranks, in order of rank. It is collective. The kernel's boot ID
 // identifies the machine. A host's name doesn't suffice: containers can share one.
-func cpusOfRanks(peers communicator, allowed []int) ([]rankCPUs, error) {
+func cpusOfRanks(peers communicator, allowed []int, limit quota.Quota) ([]rankCPUs, error) {
 	process, _ := rundir.ThisProcess() // Without /proc, the host's name must do.
 	mine := rankCPUs{Host: hashOf(process.Boot + process.Host), Machine: hashOf(cmp.Or(process.Boot, process.Host))}
 	for _, cpu := range allowed {
 		mine.CPUs.Set(cpu)
+	}
+	if n := limit.Whole(); n > 0 && n < len(allowed) {
+		mine.Quota, mine.Group = uint64(n), limit.ID
 	}
 	text, err := binary.Append(nil, binary.LittleEndian, mine)
 	if err != nil {
@@ -122,26 +156,63 @@ func ranksOnSameCPUs(all []rankCPUs, rank int) (same []int) {
 	return same
 }
 
-// crowded reports whether ranks outnumber the CPUs that they share: whether for some rank, more
-// ranks than it has CPUs may use no others.
-func crowded(all []rankCPUs) bool {
+// shareOfQuota returns the rank's share of its control group's quota, at least 1, or 0 if there is
+// none.
+func shareOfQuota(all []rankCPUs, rank int) int {
+	mine, n := all[rank], 0
+	for _, theirs := range all {
+		if theirs.sharesQuota(mine) {
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return max(int(mine.Quota)/n, 1)
+}
+
+// sharesQuota reports whether two ranks are in the same control group, which has a quota.
+func (r rankCPUs) sharesQuota(other rankCPUs) bool {
+	return r.Quota > 0 && r.Machine == other.Machine && r.Group == other.Group
+}
+
+// crowd are ranks of one machine that outnumber the CPUs that they share. Without any, it is zero.
+type crowd struct{ ranks, cpus int }
+
+// String says what a crowd costs; "" if there is none.
+func (c crowd) String() string {
+	if c.ranks == 0 {
+		return ""
+	}
+	return fmt.Sprintf("warning: %d ranks share %s and compute in turn: %s would train at least as fast",
+		c.ranks, plural.Of(c.cpus, "CPU"), plural.Of(c.cpus, "rank"))
+}
+
+// crowded returns the ranks, if any, that outnumber the CPUs that they share: more ranks than some
+// rank has CPUs may use no others, or more than its quota are in its control group.
+func crowded(all []rankCPUs) (worst crowd) {
 	ranks := map[rankCPUs]int{}
 	for _, r := range all {
 		r.Host = 0
 		ranks[r]++
 	}
 	for r := range ranks {
-		n := 0
+		onCPUs, inGroup := crowd{cpus: r.CPUs.Count()}, crowd{cpus: int(r.Quota)}
 		for other, count := range ranks {
 			if other.Machine == r.Machine && within(other.CPUs, r.CPUs) {
-				n += count
+				onCPUs.ranks += count
+			}
+			if other.sharesQuota(r) {
+				inGroup.ranks += count
 			}
 		}
-		if n > r.CPUs.Count() {
-			return true
+		for _, c := range []crowd{onCPUs, inGroup} {
+			if c.ranks > c.cpus && c.ranks*max(worst.cpus, 1) > worst.ranks*c.cpus {
+				worst = c
+			}
 		}
 	}
-	return false
+	return worst
 }
 
 // within reports whether b has all CPUs of a.

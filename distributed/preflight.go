@@ -31,6 +31,8 @@ type Preflight struct {
 	Places []Place
 	// Time is how long an all-reduce of a megabyte takes, after a warm-up.
 	Time time.Duration
+	// Warning says what is wrong with the places, or is empty.
+	Warning string
 }
 
 // Check joins the job as Init does, and finds out in seconds whether a training run would work.
@@ -60,7 +62,7 @@ func (w *World) Check() (Preflight, error) {
 		return Preflight{}, fmt.Errorf("distributed: preflight of rank %d on %s: %w", w.Rank(), hostname(), err)
 	}
 	places, err := w.places()
-	return Preflight{Places: places, Time: took}, err
+	return Preflight{Places: places, Time: took, Warning: w.cpus.crowd.String()}, err
 }
 
 // places gives every rank the places of all ranks.
@@ -163,5 +165,8 @@ func (p Preflight) String() string {
 	}
 	_ = table.Flush() // To memory: it can't fail.
 	fmt.Fprintf(&text, "all-reduce over %s inside an XLA program: the sum is right, 1 MB in %v\n", plural.Of(len(p.Places), "rank"), p.Time.Round(10*time.Microsecond))
+	if p.Warning != "" {
+		fmt.Fprintln(&text, p.Warning)
+	}
 	return text.String()
 }

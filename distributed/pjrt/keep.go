@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -105,7 +106,11 @@ func countedCPUs(program []byte) int {
 	if err != nil || C.gb_can_count() == 0 || forGPUs() || severalPartitions.Match(program) {
 		return 0
 	}
-	return len(cpus) * len(cpus)
+	n := len(cpus)
+	if threads, err := strconv.Atoi(variable("NPROC")); err == nil && threads > 0 {
+		n = min(n, threads) // A quota may allow fewer.
+	}
+	return n * n
 }
 
 // serialize returns a compiled program as bytes, or nil if the plugin can't serialize it.

@@ -28,6 +28,12 @@ func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 	return l.With(" on GPUs", rundir.EnvPlatform+"="+plugin.CUDA, rundir.EnvPluginDir+"="+testplugin.Build(t))
 }
 
+// Within makes another command start the ranks, or mpirun with all ranks.
+func (l Launcher) Within(command []string) Launcher {
+	l.within = func(int) []string { return command }
+	return l
+}
+
 // Command returns a command that runs a program where the ranks run, without their variables.
 func (l Launcher) Command(ctx context.Context, program ...string) *exec.Cmd {
 	return l.command(ctx, 0, program)

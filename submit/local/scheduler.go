@@ -14,6 +14,7 @@ import (
 
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/plural"
+	"gonbatch/internal/quota"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/executed"
@@ -69,12 +70,8 @@ func gpus() int {
 	return len(found)
 }
 
-// Limits of the ranks per CPU: above slowRanks they are slow, above maxRanks this machine would
-// stand still.
-const (
-	slowRanks = 4
-	maxRanks  = 64
-)
+// maxRanks is the number of ranks per CPU above which this machine would stand still.
+const maxRanks = 64
 
 // Validate refuses far more ranks than this machine has CPUs. Options for clusters have no effect
 // here.
@@ -88,8 +85,13 @@ func (s *Scheduler) Validate(spec submit.JobSpec) error {
 // Prepare returns spec unchanged: ranks find each other through mpirun. It warns about ranks that
 // share CPUs.
 func (s *Scheduler) Prepare(_ context.Context, spec submit.JobSpec, _ bool) (submit.JobSpec, error) {
-	if spec.Tasks() > slowRanks*runtime.NumCPU() {
-		s.shell.Warn("--tasks=%d: this machine has %s, which the ranks share", spec.Tasks(), plural.Of(runtime.NumCPU(), "CPU"))
+	cpus, err := quota.NumCPU()
+	if err != nil {
+		s.shell.Warn("%v", err)
+	}
+	if spec.Tasks() > cpus {
+		s.shell.Warn("--tasks=%d: %s for all ranks, which compute in turn: %s would train at least as fast",
+			spec.Tasks(), plural.Of(cpus, "CPU"), plural.Of(cpus, "rank"))
 	}
 	return spec, nil
 }
