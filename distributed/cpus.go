@@ -184,8 +184,8 @@ func (c crowd) String() string {
 	if c.ranks == 0 {
 		return ""
 	}
-	return fmt.Sprintf("warning: %d ranks share %s and compute in turn: %s would train at least as fast",
-		c.ranks, plural.Of(c.cpus, "CPU"), plural.Of(c.cpus, "rank"))
+	return fmt.Sprintf("warning: %s share %s and compute in turn: %s would train at least as fast",
+		plural.Of(c.ranks, "rank"), plural.Of(c.cpus, "CPU"), plural.Of(c.cpus, "rank"))
 }
 
 // crowded returns the ranks, if any, that outnumber the CPUs that they share: more ranks than some

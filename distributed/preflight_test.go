@@ -10,6 +10,7 @@ import (
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 	"gonbatch/internal/quota/quotatest"
 )
 
@@ -63,7 +64,7 @@ func TestCheckQuota(t *testing.T) {
 		return
 	}
 	if runtime.NumCPU() < 2 {
-		t.Skip("a quota below the number of CPUs needs two")
+		machine.Lacks(t, "a quota below the number of CPUs needs two")
 	}
 	const crowded = "warning: 2 ranks share 1 CPU and compute in turn: 1 rank would train at least as fast"
 	for _, test := range []struct {

@@ -18,3 +18,12 @@ func lacks(t testing.TB, ci, reason string) {
 	}
 	t.Skip(reason)
 }
+
+// Long skips a test that takes long, and finds little that others don't, unless all tests run: make
+// test-all runs them, make test (-short) doesn't.
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes long: make test-all runs it")
+	}
+}

@@ -28,8 +28,8 @@ import (
 type Quota struct {
 	// CPUs is the CPU time, in seconds a second. Without a quota, it is 0.
 	CPUs float64
-	// ID identifies the control group that has this quota, on its machine: all of its processes share
-	// it.
+	// ID identifies the control group that has this quota, on its machine: all of its processes
+	// share it.
 	ID uint64
 }
 

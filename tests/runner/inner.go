@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"gonbatch/internal/proc"
@@ -55,14 +56,14 @@ func inner(kind string, command []string) (code int, err error) {
 	return code, nil
 }
 
-// ownMounts gives this process and those below it mounts of their own: /proc shows only them, and
-// the files by which network namespaces are found end with them.
+// ownMounts gives this process and those below it mounts of their own: the file system proc shows
+// only them, and the files by which network namespaces are found end with them.
 func ownMounts() error {
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
-	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return fmt.Errorf("mount /proc: %w", err)
+	if err := unix.Mount("proc", procfs.DefaultMountPoint, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mount %s: %w", procfs.DefaultMountPoint, err)
 	}
 	for _, folder := range []string{"/run/netns", "/etc/netns"} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {

@@ -28,7 +28,7 @@ import (
 )
 
 // isInner marks the second runner: it says whether that has namespaces.
-const isInner = "GONBATCH_TEST_RUNNER"
+const isInner = "INNER_TEST_RUNNER"
 
 // The values of isInner.
 const (

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"gonbatch/internal/machine"
 	"gonbatch/internal/proc"
 )
@@ -140,7 +142,7 @@ func (u *user) wantNothing(found []int) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	mounts, err := os.ReadFile("/proc/self/mounts")
+	mounts, err := os.ReadFile(procfs.DefaultMountPoint + "/self/mounts")
 	if err != nil {
 		u.t.Error(err)
 	}
@@ -305,7 +307,7 @@ func TestProgressFollows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // what it has is checked
 	for _, text := range []string{"# not an event\n", `{"Action":"pa`, "ss\",\"Test\":\"TestA\"}\n"} {
 		if _, err := file.WriteString(text); err != nil {
 			t.Fatal(err)
