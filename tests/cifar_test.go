@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 	"gonbatch/tests/cluster"
 )
 
@@ -53,6 +54,7 @@ func TestCIFARWithoutNetwork(t *testing.T) {
 
 // TestCIFARInJupyter executes the notebook in a real Jupyter client.
 func TestCIFARInJupyter(t *testing.T) {
+	machine.Long(t)
 	result := inJupyter(t, "cifar10_resnet18.ipynb", ranktest.QuickCompilation, drawCIFAR(t), "GONBATCH_CHECKPOINTS="+t.TempDir(), "TRAINER_MAX_EPOCHS=2",
 		"TRAINER_BATCH_SIZE=8", "TRAINER_LIMIT_TRAIN_BATCHES=12", "TRAINER_LIMIT_VAL_BATCHES=1", "TRAINER_EVAL_BATCH_SIZE=20")
 	last := result.Outputs[len(result.Outputs)-1]

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 	"gonbatch/tests/cluster"
 )
 
@@ -30,6 +31,7 @@ func loadOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 
 // TestDataLoadingInJupyter executes the notebook in a real Jupyter client.
 func TestDataLoadingInJupyter(t *testing.T) {
+	machine.Long(t)
 	result := inJupyter(t, "data_loading.ipynb", ranktest.QuickCompilation)
 	if all := strings.Join(result.Outputs, "\n"); !strings.Contains(all, "[16, 64, 64, 3]") || len(loadingTime.FindAllString(all, -1)) != 14 {
 		t.Errorf("want the shape of a batch, and 14 times:\n%s", all)

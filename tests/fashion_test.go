@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
@@ -18,7 +19,8 @@ import (
 // TestFashionMNIST trains the notebook on a part of two epochs, on one rank, and on two in
 // bfloat16.
 func TestFashionMNIST(t *testing.T) {
-	for tasks, precision := range map[string]string{"1": "32-true", "2": "bf16-mixed"} {
+	for _, tasks := range machine.Fewer([]string{"2", "1"}, 1) {
+		precision := map[string]string{"1": "32-true", "2": "bf16-mixed"}[tasks]
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)
 			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "fashion_mnist.ipynb"),
@@ -78,6 +80,7 @@ func fashionOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 
 // TestFashionMNISTInJupyter executes the notebook in a real Jupyter client.
 func TestFashionMNISTInJupyter(t *testing.T) {
+	machine.Long(t)
 	result := inJupyter(t, "fashion_mnist.ipynb", ranktest.QuickCompilation,
 		"TRAINER_MAX_EPOCHS=1", "TRAINER_LIMIT_TRAIN_BATCHES=50", "TRAINER_LIMIT_VAL_BATCHES=1")
 	last := result.Outputs[len(result.Outputs)-1]

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 	"gonbatch/internal/nbformat"
 	"gonbatch/tests/cluster"
 )
@@ -64,6 +65,7 @@ func checkFineTune(t *testing.T, u user, out string) {
 
 // TestFineTuneInJupyter executes the notebook in a real Jupyter client.
 func TestFineTuneInJupyter(t *testing.T) {
+	machine.Long(t)
 	result := inJupyter(t, "finetune.ipynb", ranktest.QuickCompilation)
 	last := result.Outputs[len(result.Outputs)-1]
 	if n := strings.Count(last, "macro F1 "); n != 2 || !strings.Contains(last, "diamond") {

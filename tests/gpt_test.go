@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
@@ -73,6 +74,7 @@ func gptOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 
 // TestGPTInJupyter executes the notebook in a real Jupyter client, with few steps.
 func TestGPTInJupyter(t *testing.T) {
+	machine.Long(t)
 	result := inJupyter(t, "gpt.ipynb", ranktest.QuickCompilation, "TRAINER_MAX_STEPS=4", "TRAINER_BATCH_SIZE=8", "TRAINER_SCHEDULE_WARMUP_STEPS=2",
 		"TRAINER_VAL_CHECK_INTERVAL=2", "TRAINER_EVAL_BATCH_SIZE=16", "TRAINER_LIMIT_VAL_BATCHES=1")
 	all := strings.Join(result.Outputs, "\n")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 	"gonbatch/tests/cluster"
 )
 
@@ -34,6 +35,7 @@ func inferOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 
 // TestInferenceInJupyter executes the notebook in a real Jupyter client.
 func TestInferenceInJupyter(t *testing.T) {
+	machine.Long(t)
 	result := inJupyter(t, "inference.ipynb", ranktest.QuickCompilation)
 	checkSpeeds(t, result.Outputs[len(result.Outputs)-1], 5)
 	checkShown(t, result, 0, 0, 0, 0, 2)

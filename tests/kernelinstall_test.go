@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/machine"
 	"gonbatch/internal/plugin"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
@@ -26,6 +27,7 @@ var freshCells = []string{
 // network, and uninstalls the kernel.
 func TestKernelInstall(t *testing.T) {
 	t.Parallel()
+	machine.Long(t)
 	jupyter.Python(t)
 	submit, err := submitBinary()
 	if err != nil {

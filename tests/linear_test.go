@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 	"gonbatch/tests/cluster"
 )
 
@@ -69,6 +70,7 @@ func checkSame(t *testing.T, where string, losses, single []float64) {
 
 // TestLinearRegressionInJupyter executes the notebook in a real Jupyter client.
 func TestLinearRegressionInJupyter(t *testing.T) {
+	machine.Long(t)
 	result := inJupyter(t, "linear_regression.ipynb", ranktest.QuickCompilation)
 	last := result.Outputs[len(result.Outputs)-1]
 	checkWeights(t, last)

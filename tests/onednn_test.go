@@ -61,6 +61,7 @@ func TestOneDNNInJobs(t *testing.T) {
 // TestOneDNNIsInstalled: a user who has no oneDNN gets one with the first job.
 func TestOneDNNIsInstalled(t *testing.T) {
 	t.Parallel()
+	machine.Long(t)
 	if runtime.GOARCH != "amd64" {
 		machine.Lacks(t, "gonbatch installs oneDNN on x86-64 only")
 	}

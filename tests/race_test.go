@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/machine"
 	"gonbatch/tests/jupyter"
 )
 
@@ -33,11 +34,15 @@ const withoutCheckptr = "-gcflags=github.com/gomlx/compute/...=-d=checkptr=0"
 
 // TestRace runs the tests of these packages again, with the race detector.
 func TestRace(t *testing.T) {
+	machine.Long(t)
 	race(t, slices.Concat([]string{"-skip", alternatives(unraced)}, raced)...)
 }
 
 // TestRaceOfTrainer runs some tests of the trainer with it.
-func TestRaceOfTrainer(t *testing.T) { race(t, "-run", alternatives(racedTests), "./trainer") }
+func TestRaceOfTrainer(t *testing.T) {
+	machine.Long(t)
+	race(t, "-run", alternatives(racedTests), "./trainer")
+}
 
 // alternatives returns the expression for any of these tests.
 func alternatives(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 	"gonbatch/submit/result"
 	"gonbatch/tests/cluster"
 )
@@ -70,6 +71,7 @@ func sweepOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 // TestSweepInJupyter executes the notebook in a real Jupyter client, on a small part of the images.
 // It submits its own job, and compares what that job has tried.
 func TestSweepInJupyter(t *testing.T) {
+	machine.Long(t)
 	u := newUser(t, ranktest.QuickCompilation, "TRAINER_LIMIT_TRAIN_BATCHES=20", "TRAINER_LIMIT_VAL_BATCHES=1")
 	result := u.execute(t, u.copyExample(t, "mnist_sweep.ipynb"))
 	if result.Error != "" || len(result.Outputs) != 11 {

@@ -11,6 +11,7 @@ import (
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/forecast"
+	"gonbatch/internal/machine"
 	"gonbatch/trainer"
 )
 
@@ -36,7 +37,8 @@ func TestModelParallelForecast(t *testing.T) {
 	if whole == nil || whole.Error != "" {
 		t.Fatalf("%+v\n%s", whole, out)
 	}
-	for _, test := range []struct{ n, batches int }{{2, 1}, {4, 1}, {2, 3}} {
+	type parts struct{ n, batches int }
+	for _, test := range machine.Fewer([]parts{{4, 1}, {2, 3}, {2, 1}}, 2) {
 		got, out := ask(1, 4, test.n, test.batches)
 		if got == nil || got.Error != "" {
 			t.Fatalf("%d parts: %+v\n%s", test.n, got, out)

@@ -251,11 +251,14 @@ func oneLayer(scope *model.Scope, x *graph.Node) *graph.Node {
 }
 
 // seeds returns the number of random cases that a test tries: the environment variable
-// TRAINER_SEEDS, or else the default.
+// TRAINER_SEEDS, or else the default; with -short, a third of it.
 func seeds(t *testing.T, byDefault int) int {
 	t.Helper()
 	text := os.Getenv("TRAINER_SEEDS")
-	if text == "" {
+	switch {
+	case text == "" && testing.Short():
+		return (byDefault + 2) / 3
+	case text == "":
 		return byDefault
 	}
 	n, err := strconv.Atoi(text)

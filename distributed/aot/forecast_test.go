@@ -27,6 +27,7 @@ import (
 	"gonbatch/distributed/memory"
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/forecast"
+	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
 	"gonbatch/models"
 	"gonbatch/models/augment"
@@ -263,14 +264,15 @@ func TestForecast(t *testing.T) {
 // least memory there too: by default it schedules for many cores, which takes more.
 func TestForecastMeasured(t *testing.T) {
 	const flags = "XLA_FLAGS=--xla_cpu_enable_concurrency_optimized_scheduler=false"
-	for _, tt := range []struct {
+	type measured struct {
 		model string
 		// less and more limit the ratio of the real peak to the forecast.
 		less, more float64
-	}{
+	}
+	for _, tt := range machine.Fewer([]measured{
 		{"pointwise", 0.9, 1.1},
 		{"mlp", 1, 2}, // On CPUs, the kernels for products copy what they multiply.
-	} {
+	}, 1) {
 		t.Run(tt.model, func(t *testing.T) {
 			said := ask(t, tt.model, h100s(1, 1)).Memory
 			out, err := bounded.CombinedOutput(process(tt.model, rundir.EnvOneDNN+"=off", rundir.EnvCompileCache+"=off", flags))
@@ -295,15 +297,16 @@ func TestForecastMeasured(t *testing.T) {
 // normalization, in buckets of 12 MiB; on one GPU it reduces nothing. Each batch normalization has
 // three all-reduces more. Most of the backward pass runs during the buckets if there are several.
 func TestForecastCollectives(t *testing.T) {
-	for _, tt := range []struct {
+	type forecasts struct {
 		model       string
 		nodes, gpus int
 		want        int
 		norms       int64 // Three averages and four means for each of ResNet-18's 4,800 channels.
-	}{
-		{"cnn", 1, 1, 0, 0}, {"cnn", 1, 8, 1, 0}, {"cnn", 2, 8, 1, 0},
-		{"resnet18", 1, 1, 0, 0}, {"resnet18", 1, 8, 5 + 3*20, 4 * 7 * 4800}, {"resnet18", 2, 8, 5 + 3*20, 4 * 7 * 4800},
-	} {
+	}
+	for _, tt := range machine.Fewer([]forecasts{
+		{"cnn", 1, 1, 0, 0}, {"cnn", 2, 8, 1, 0}, {"resnet18", 2, 8, 5 + 3*20, 4 * 7 * 4800},
+		{"cnn", 1, 8, 1, 0}, {"resnet18", 1, 1, 0, 0}, {"resnet18", 1, 8, 5 + 3*20, 4 * 7 * 4800},
+	}, 3) {
 		t.Run(fmt.Sprintf("%s, %d GPUs", tt.model, tt.nodes*tt.gpus), func(t *testing.T) {
 			dump := t.TempDir()
 			got := ask(t, tt.model, h100s(tt.nodes, tt.gpus), "XLA_FLAGS=--xla_dump_hlo_as_text --xla_dump_to="+dump)
@@ -375,6 +378,7 @@ func TestForecastOfGPUs(t *testing.T) {
 // TestForecastOfAugmentation: GPUs have a program for augmentation in the graph, without the matrix
 // products that it has on CPUs, and it moves few bytes.
 func TestForecastOfAugmentation(t *testing.T) {
+	machine.Long(t)
 	got, plain := ask(t, "augmented", h100s(1, 1)), ask(t, "resnet18", h100s(1, 1))
 	if got.FLOPs != plain.FLOPs {
 		t.Errorf("%g operations, %g without augmentation", got.FLOPs, plain.FLOPs)

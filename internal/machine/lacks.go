@@ -27,3 +27,12 @@ func Long(t testing.TB) {
 		t.Skip("it takes long: make test-all runs it")
 	}
 }
+
+// Fewer returns the cases of a table, with -short only the first n: make test tries these, make
+// test-all all of them.
+func Fewer[T any](cases []T, n int) []T {
+	if testing.Short() {
+		return cases[:min(n, len(cases))]
+	}
+	return cases
+}

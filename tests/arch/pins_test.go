@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/machine"
 )
 
 // pinned are the modules whose internals distributed/pjrt uses: a new version may break it.
@@ -20,6 +21,7 @@ var pinned = []string{"github.com/gomlx/gomlx", "github.com/gomlx/go-xla", "gith
 // XLA's binding, if the module cache has any. The test is then skipped, with the command that
 // updates the pins.
 func TestPins(t *testing.T) {
+	machine.Long(t)
 	root := sourceRoot(t)
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
