@@ -21,7 +21,8 @@ var cifarArguments = []string{"-channels", "8", "-max_epochs", "3", "-batch_size
 
 // TestCIFAR trains the notebook on two devices of one rank, and on two ranks in bfloat16.
 func TestCIFAR(t *testing.T) {
-	for two, precision := range map[string]string{"--devices": "32-true", "--tasks": "bf16-mixed"} {
+	for _, two := range machine.Fewer([]string{"--devices", "--tasks"}, 1) {
+		precision := map[string]string{"--devices": "32-true", "--tasks": "bf16-mixed"}[two]
 		t.Run(two, func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation, drawCIFAR(t))
 			args := []string{"--local", two, "2", example(t, "cifar10_resnet18.ipynb"), "--", "-precision", precision}

@@ -192,7 +192,7 @@ func startEach(t *testing.T, ctx context.Context, launcher Launcher, n int, prog
 
 // thisTest returns the command that runs only this test.
 func thisTest(t *testing.T) []string {
-	return []string{os.Args[0], "-test.run=^" + regexp.QuoteMeta(root(t)) + "$", "-test.v", "-test.count=1"}
+	return []string{os.Args[0], "-test.run=^" + regexp.QuoteMeta(root(t)) + "$", "-test.v", "-test.count=1", fmt.Sprint("-test.short=", testing.Short())}
 }
 
 // root returns the name of the test without its subtests.
