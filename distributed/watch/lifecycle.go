@@ -49,8 +49,8 @@ func (w *Watch) reopenCrash(l *uplink) {
 }
 
 // termDelay is how long a rank that gets SIGTERM waits for a verdict: the reason may be that
-// another rank died.
-const termDelay = 300 * time.Millisecond
+// another rank died. A second after it, mpirun kills the rank.
+const termDelay = 600 * time.Millisecond
 
 // watchProcess tells the hubs if this process gets SIGTERM. The signal then has its usual effect:
 // it ends the process, or runs the program's own handler, which gets it a second time.
