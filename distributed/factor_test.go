@@ -34,7 +34,7 @@ func TestFactors(t *testing.T) {
 	ranktest.RunWith(t, nil, 0, func(t *testing.T) {
 		w, random := initWorld(t), rand.New(rand.NewPCG(31, 32)) // The same on all ranks.
 		used := map[bool]int{}
-		for i := range 24 {
+		for i := range machine.Tries(24, 8) {
 			c := randomLayer(random, i)
 			c.check(t, w, random)
 			used[c.exchangesFactors(w.Size())]++

@@ -1,6 +1,7 @@
 package pjrt_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/machine"
 )
 
 // openKernels opens the CPU with oneDNN's kernels.
@@ -207,7 +209,7 @@ func TestConvolutionKernels(t *testing.T) {
 			t.Logf("%d threads: %+v", threads, c)
 			sameWithKernels(t, backend, c.convolve, want, c.inputs(r)...)
 		}
-		for i := range 60 {
+		for i := range machine.Tries(60, 20) {
 			c := randomConvolution(r)
 			if i%3 == 0 {
 				c.batch = 1 + r.IntN(24) // Threads divide it, evenly or not.
@@ -277,7 +279,7 @@ func (c productCase) multiply(inputs []*graph.Node) []*graph.Node {
 func TestProductKernels(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
 		backend, r := openKernels(t), rand.New(rand.NewPCG(3, 4))
-		for range 30 {
+		for range machine.Tries(30, 10) {
 			c := randomProduct(r)
 			t.Logf("%d threads: %+v", limitThreads(t, r), c)
 			sameWithKernels(t, backend, c.multiply, 3, noise(r, dtypes.Float32, c.a...), noise(r, dtypes.Float32, c.b...))
@@ -316,7 +318,7 @@ func TestKernelsInThreads(t *testing.T) {
 // follow from what they compute, not from how a processor rounds it. Package onednn compares the
 // variants of our own kernels.
 func TestOlderProcessor(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestConvolutionKernels|TestProductKernels|TestTrainedProduct|TestTrainedByItself|TestParts)$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestConvolutionKernels|TestProductKernels|TestTrainedProduct|TestTrainedByItself|TestParts)$", "-test.v", fmt.Sprint("-test.short=", testing.Short()))
 	cmd.Env = append(os.Environ(), "ONEDNN_MAX_CPU_ISA=AVX2", "XLA_FLAGS=--xla_cpu_max_isa=AVX2")
 	out, err := bounded.CombinedOutput(cmd)
 	ran := strings.Count(string(out), "\n--- PASS: ") + strings.Count(string(out), "\n--- SKIP: ")

@@ -12,6 +12,7 @@ import (
 
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 )
 
 // TestParts: the update of a part of a weight, in the weight's memory, equals XLA's, for random
@@ -22,7 +23,7 @@ func TestParts(t *testing.T) {
 		pjrt.SetMinUpdate(1)
 		pjrt.SetMinTrained(1)
 		updated := map[bool]int{}
-		for i := range 40 {
+		for i := range machine.Tries(40, 12) {
 			c := randomPart(r)
 			t.Logf("case %d, %d threads: %+v", i, limitThreads(t, r), c)
 			kernels, inPlace := int64(1), c.isInPlace()

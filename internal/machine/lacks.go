@@ -36,3 +36,11 @@ func Fewer[T any](cases []T, n int) []T {
 	}
 	return cases
 }
+
+// Tries returns how many random cases a test tries: with -short, few.
+func Tries(all, few int) int {
+	if testing.Short() {
+		return few
+	}
+	return all
+}
