@@ -14,6 +14,7 @@ import (
 
 	"gonbatch/distributed/affinity"
 	"gonbatch/internal/cluster"
+	"gonbatch/internal/plugin"
 	"gonbatch/internal/plural"
 	"gonbatch/internal/quota"
 	"gonbatch/internal/rundir"
@@ -186,6 +187,14 @@ func (c crowd) String() string {
 	}
 	return fmt.Sprintf("warning: %s share %s and compute in turn: %s would train at least as fast",
 		plural.Of(c.ranks, "rank"), plural.Of(c.cpus, "CPU"), plural.Of(c.cpus, "rank"))
+}
+
+// crowded says so if ranks that compute on CPUs outnumber them.
+func (w *World) crowded() string {
+	if w.platform != plugin.CPU {
+		return ""
+	}
+	return w.cpus.crowd.String()
 }
 
 // crowded returns the ranks, if any, that outnumber the CPUs that they share: more ranks than some

@@ -99,10 +99,10 @@ func open(ctx context.Context, c Config) (*World, error) {
 	if w.cpus, err = bindCPUs(environment, w.peers); err != nil {
 		return nil, err
 	}
-	w.sayOnce(w.cpus.crowd.String())
 	if err := w.openDevice(ctx, c, len(w.cpus.list)); err != nil {
 		return nil, err
 	}
+	w.sayOnce(w.crowded())
 	if err := w.pretend(ctx, c); err != nil {
 		return nil, err
 	}

@@ -85,8 +85,7 @@ func least(groups []procfs.Cgroup, mounts []*procfs.MountInfo) (found Quota, err
 			if !ofGroup(mount) {
 				continue
 			}
-			inside, ok := within(group.Path, mount.Root)
-			for ok {
+			for inside := within(group.Path, mount.Root); ; inside = path.Dir(inside) {
 				dir := path.Join(mount.MountPoint, inside)
 				q, err := version(dir)
 				if err != nil {
@@ -98,7 +97,6 @@ func least(groups []procfs.Cgroup, mounts []*procfs.MountInfo) (found Quota, err
 				if inside == "/" {
 					break
 				}
-				inside = path.Dir(inside)
 			}
 		}
 	}
@@ -132,12 +130,12 @@ func versionOf(group procfs.Cgroup) (read func(dir string) (float64, error), sho
 // within returns the path of a group inside a mount, which begins at root. A container may see the
 // group's path on its host, and only its own part of the tree, or the other way round: then it is
 // the root of what it sees.
-func within(group, root string) (inside string, ok bool) {
+func within(group, root string) string {
 	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(root, "/"))
 	if !ok || rest != "" && rest[0] != '/' || strings.Contains(group, "..") {
-		return "/", true
+		return "/"
 	}
-	return path.Join("/", rest), true
+	return path.Join("/", rest)
 }
 
 // version2 reads cpu.max: the microseconds of CPU time in a period, or max, and the period.
