@@ -12,7 +12,7 @@ WAITING ?= 4
 # far the tests are.
 define run_tests
 @go build -o .cache/bin/ ./tests/runner
-@GOTESTSUM_JSONFILE=$(CURDIR)/.cache/tests.json exec .cache/bin/runner $$PPID gotestsum --format pkgname-and-test-fails -- -parallel $(WAITING)
+@GOTESTSUM_JSONFILE="$(CURDIR)/.cache/tests.json" exec .cache/bin/runner $$PPID gotestsum --format pkgname-and-test-fails -- -parallel $(WAITING)
 endef
 
 .PHONY: help build test test-all setup lint bench notebooks clean

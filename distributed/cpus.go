@@ -28,6 +28,8 @@ type cpus struct {
 	quota bool
 	// crowd are the ranks that share too few CPUs.
 	crowd crowd
+	// unknown is why the quota is unknown.
+	unknown error
 }
 
 func (c cpus) String() string {
@@ -52,10 +54,7 @@ func bindCPUs(e cluster.Environment, peers communicator) (cpus, error) {
 	if err != nil {
 		return cpus{}, err
 	}
-	limit, err := quota.Read()
-	if err != nil {
-		return cpus{}, err
-	}
+	limit, unknown := quota.Read()
 	all, err := cpusOfRanks(peers, allowed, limit)
 	if err != nil {
 		return cpus{}, err
@@ -65,7 +64,7 @@ func bindCPUs(e cluster.Environment, peers communicator) (cpus, error) {
 		peers.Crowded()
 	}
 	c, given := choose(e, all, allowed)
-	c.crowd = crowd
+	c.crowd, c.unknown = crowd, unknown
 	switch {
 	case given:
 		return c, nil
@@ -79,7 +78,7 @@ func bindCPUs(e cluster.Environment, peers communicator) (cpus, error) {
 func choose(e cluster.Environment, all []rankCPUs, allowed []int) (c cpus, given bool) {
 	sharing := ranksOnSameCPUs(all, e.Rank)
 	mine := affinity.Divide(allowed, slices.Index(sharing, e.Rank), len(sharing))
-	if share := shareOfQuota(all, e.Rank); share > 0 && share < len(mine) {
+	if share := shareOfQuota(all, e.Rank); share > 0 && share*len(sharing) < len(allowed) {
 		if e.CPUs > 0 && e.CPUs < share {
 			return cpus{list: allowed[:e.CPUs]}, false
 		}
@@ -126,7 +125,7 @@ func cpusOfRanks(peers communicator, allowed []int, limit quota.Quota) ([]rankCP
 	for _, cpu := range allowed {
 		mine.CPUs.Set(cpu)
 	}
-	if n := limit.Whole(); n > 0 && n < len(allowed) {
+	if n := limit.Whole(); n > 0 {
 		mine.Quota, mine.Group = uint64(n), limit.ID
 	}
 	text, err := binary.Append(nil, binary.LittleEndian, mine)
@@ -150,7 +149,7 @@ func cpusOfRanks(peers communicator, allowed []int, limit quota.Quota) ([]rankCP
 // CPUs, including itself.
 func ranksOnSameCPUs(all []rankCPUs, rank int) (same []int) {
 	for other, theirs := range all {
-		if theirs == all[rank] {
+		if mine := all[rank]; theirs.Host == mine.Host && theirs.CPUs == mine.CPUs {
 			same = append(same, other)
 		}
 	}
@@ -185,7 +184,7 @@ func (c crowd) String() string {
 	if c.ranks == 0 {
 		return ""
 	}
-	return fmt.Sprintf("warning: %s share %s and compute in turn: %s would train at least as fast",
+	return fmt.Sprintf("warning: %s of one machine share %s and compute in turn: %s there would train at least as fast",
 		plural.Of(c.ranks, "rank"), plural.Of(c.cpus, "CPU"), plural.Of(c.cpus, "rank"))
 }
 
@@ -197,15 +196,28 @@ func (w *World) crowded() string {
 	return w.cpus.crowd.String()
 }
 
+// sayCPUs says what is wrong with the CPUs. On this machine, submit has said it.
+func (w *World) sayCPUs() {
+	if w.environment.JobID != "" {
+		w.sayOnce(w.crowded())
+	}
+	if err := w.cpus.unknown; err != nil {
+		w.sayOnce(fmt.Sprintf("warning: %v", err))
+	}
+}
+
 // crowded returns the ranks, if any, that outnumber the CPUs that they share: more ranks than some
 // rank has CPUs may use no others, or more than its quota are in its control group.
 func crowded(all []rankCPUs) (worst crowd) {
 	ranks := map[rankCPUs]int{}
+	var kinds []rankCPUs
 	for _, r := range all {
 		r.Host = 0
-		ranks[r]++
+		if ranks[r]++; ranks[r] == 1 {
+			kinds = append(kinds, r)
+		}
 	}
-	for r := range ranks {
+	for _, r := range kinds {
 		onCPUs, inGroup := crowd{cpus: r.CPUs.Count()}, crowd{cpus: int(r.Quota)}
 		for other, count := range ranks {
 			if other.Machine == r.Machine && within(other.CPUs, r.CPUs) {

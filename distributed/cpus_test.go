@@ -22,6 +22,11 @@ func TestCrowded(t *testing.T) {
 		r.Quota, r.Group = cpus, group
 		return r
 	}
+	bound := func(cpu int, quota uint64) rankCPUs {
+		r := rank(1, cpu)
+		r.Quota, r.Group = quota, 9
+		return r
+	}
 	for _, test := range []struct {
 		name  string
 		ranks []rankCPUs
@@ -38,6 +43,7 @@ func TestCrowded(t *testing.T) {
 		{"the worst of two", []rankCPUs{rank(1, 0), rank(1, 0), rank(2, 0, 1), rank(2, 0, 1), rank(2, 0, 1)}, crowd{2, 1}},
 		{"a quota", []rankCPUs{quota(2, 7), quota(2, 7)}, crowd{}},
 		{"more ranks than a quota", []rankCPUs{quota(2, 7), quota(2, 7), quota(2, 7)}, crowd{3, 2}},
+		{"a quota that bound ranks outnumber", []rankCPUs{bound(0, 1), bound(1, 1)}, crowd{2, 1}},
 		{"two quotas", []rankCPUs{quota(1, 7), quota(1, 8)}, crowd{}},
 	} {
 		if got := crowded(test.ranks); got != test.want {
@@ -60,6 +66,8 @@ func TestQuotaLimits(t *testing.T) {
 		{"more ranks than it allows", 2, 3, 0, "1 (a quota)"},
 		{"fewer by --cpus-per-task", 6, 2, 2, "2 (not bound)"},
 		{"more by --cpus-per-task", 4, 2, 3, "2 (a quota)"},
+		{"not a whole number for each", 7, 3, 0, "2 (a quota)"},
+		{"more than there are CPUs", 9, 2, 0, "0-3"},
 		{"none", 0, 2, 0, "0-3"},
 	} {
 		var mine rankCPUs

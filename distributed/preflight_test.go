@@ -66,7 +66,7 @@ func TestCheckQuota(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		machine.Lacks(t, "a quota below the number of CPUs needs two")
 	}
-	const crowded = "warning: 2 ranks share 1 CPU and compute in turn: 1 rank would train at least as fast"
+	const crowded = "warning: 2 ranks of one machine share 1 CPU and compute in turn: 1 rank there would train at least as fast"
 	for _, test := range []struct {
 		launcher ranktest.Launcher
 		ranks    int

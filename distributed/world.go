@@ -102,7 +102,7 @@ func open(ctx context.Context, c Config) (*World, error) {
 	if err := w.openDevice(ctx, c, len(w.cpus.list)); err != nil {
 		return nil, err
 	}
-	w.sayOnce(w.crowded())
+	w.sayCPUs()
 	if err := w.pretend(ctx, c); err != nil {
 		return nil, err
 	}

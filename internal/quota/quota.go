@@ -85,7 +85,8 @@ func least(groups []procfs.Cgroup, mounts []*procfs.MountInfo) (found Quota, err
 			if !ofGroup(mount) {
 				continue
 			}
-			for inside := within(group.Path, mount.Root); ; inside = path.Dir(inside) {
+			inside, ok := within(group.Path, mount.Root)
+			for ; ok; inside = path.Dir(inside) {
 				dir := path.Join(mount.MountPoint, inside)
 				q, err := version(dir)
 				if err != nil {
@@ -127,15 +128,14 @@ func versionOf(group procfs.Cgroup) (read func(dir string) (float64, error), sho
 	return nil, nil
 }
 
-// within returns the path of a group inside a mount, which begins at root. A container may see the
-// group's path on its host, and only its own part of the tree, or the other way round: then it is
-// the root of what it sees.
-func within(group, root string) string {
+// within returns the path of a group inside a mount, which begins at root. A group that the mount
+// doesn't show is not ok.
+func within(group, root string) (inside string, ok bool) {
 	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(root, "/"))
-	if !ok || rest != "" && rest[0] != '/' || strings.Contains(group, "..") {
-		return "/"
+	if !ok || rest != "" && rest[0] != '/' || strings.Contains(group+"/", "/../") {
+		return "", false
 	}
-	return path.Join("/", rest)
+	return path.Join("/", rest), true
 }
 
 // version2 reads cpu.max: the microseconds of CPU time in a period, or max, and the period.

@@ -34,8 +34,9 @@ func TestLeast(t *testing.T) {
 		{"another period", v2, "/", "/job", map[string]string{"job/cpu.max": "40000 10000"}, 4, 4, "/job"},
 		{"a container's namespace", v2, "/", "/", map[string]string{"cpu.max": "150000 100000"}, 1.5, 1, "/"},
 		{"a container that sees the host's path", v2, "/docker/3f", "/docker/3f/app", map[string]string{"cpu.max": "500000 100000", "app/cpu.max": "max 100000"}, 5, 5, "."},
-		{"a path outside the namespace", v2, "/", "/../other", map[string]string{"cpu.max": "200000 100000"}, 2, 2, "/"},
-		{"a path beside the mount", v2, "/docker/3f", "/docker/3f5", map[string]string{"cpu.max": "200000 100000"}, 2, 2, "."},
+		{"a path outside the namespace", v2, "/", "/../other", map[string]string{"cpu.max": "200000 100000"}, 0, 0, ""},
+		{"a path beside the mount", v2, "/docker/3f", "/docker/3f5", map[string]string{"cpu.max": "200000 100000"}, 0, 0, ""},
+		{"two dots in a name", v2, "/", "/job..1", map[string]string{"job..1/cpu.max": "200000 100000"}, 2, 2, "job..1"},
 		{"version 1, none", v1, "/", "/job", map[string]string{"job/cpu.cfs_quota_us": "-1", "job/cpu.cfs_period_us": "100000"}, 0, 0, ""},
 		{"version 1", v1, "/", "/job/step", map[string]string{"job/step/cpu.cfs_quota_us": "150000", "job/step/cpu.cfs_period_us": "50000"}, 3, 3, "/job/step"},
 		{"version 1, its parent's", v1, "/", "/job/step", map[string]string{

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func (s *Scheduler) Prepare(_ context.Context, spec submit.JobSpec, _ bool) (sub
 	if err != nil {
 		s.shell.Warn("%v", err)
 	}
-	if spec.Tasks() > cpus {
+	if spec.Tasks() > cpus && cmp.Or(spec.Platform, s.Platform(spec)) != plugin.CUDA {
 		s.shell.Warn("--tasks=%d: %s for all ranks, which compute in turn: %s would train at least as fast",
 			spec.Tasks(), plural.Of(cpus, "CPU"), plural.Of(cpus, "rank"))
 	}

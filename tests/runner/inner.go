@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,8 +19,7 @@ import (
 
 // inner runs the command, ends all that it leaves behind and returns its exit code.
 func inner(kind string, command []string) (code int, err error) {
-	received := make(chan os.Signal, 8)
-	signal.Notify(received, stops...)
+	received := stops()
 	if err := os.Unsetenv(isInner); err != nil {
 		return 1, err
 	}
@@ -37,15 +35,17 @@ func inner(kind string, command []string) (code int, err error) {
 	if err != nil {
 		return 127, err
 	}
-	pid, err := syscall.ForkExec(path, command, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	pid, err := syscall.ForkExec(path, command, &syscall.ProcAttr{
+		Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
 	if err != nil {
 		return 1, fmt.Errorf("start %s: %w", path, err)
 	}
 	go func() {
 		for s := range received {
-			_ = syscall.Kill(pid, s.(syscall.Signal))
-			if s != syscall.SIGINT { // By Ctrl-C, one who waits asks for a summary.
-				time.AfterFunc(grace, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+			_ = syscall.Kill(-pid, s.(syscall.Signal)) // Like a terminal, to all of the process group.
+			if s != syscall.SIGINT {                   // By Ctrl-C, one who waits asks for a summary.
+				time.AfterFunc(grace, func() { _ = syscall.Kill(-pid, syscall.SIGKILL) })
 			}
 		}
 	}()
@@ -94,7 +94,7 @@ func reap(pid int) int {
 }
 
 // endAll waits this long for all processes below this one to end, kills those that haven't, and
-// returns their names.
+// returns their names. It gives up what it can't kill: another user's processes.
 func endAll(grace time.Duration) []string {
 	const pause = 10 * time.Millisecond
 	names := make(map[int]string)
@@ -103,7 +103,7 @@ func endAll(grace time.Duration) []string {
 			ended, _ = syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 		}
 		left := proc.Below(os.Getpid())
-		if len(left) == 0 {
+		if len(left) == 0 || time.Since(begin) > limit {
 			return slices.Sorted(maps.Values(names))
 		}
 		for _, pid := range left {

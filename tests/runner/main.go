@@ -4,7 +4,8 @@
 //	runner 1234 gotestsum -- -short ./...
 //
 // However the run ends, also by kill -9 of make, of runner or of both, all of its processes end
-// within seconds: daemons with their own session, browsers, ranks. There are two of runner:
+// within seconds: daemons with their own session, browsers, ranks. (Without namespaces, see below,
+// one of the two must live to do so.) There are two of runner:
 //
 //	make ── outer ── inner ── gotestsum ── tests
 //
@@ -39,8 +40,20 @@ const (
 // grace is how long the command has to end after SIGTERM, and what it leaves behind after its end.
 const grace = 3 * time.Second
 
-// stops are the signals that end a run.
-var stops = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+// limit is how long the runner tries to end processes that it may not end, or that don't end.
+const limit = 30 * time.Second
+
+// stops returns a channel with the signals that end a run: not with those that the runner was told
+// to ignore, as by nohup.
+func stops() <-chan os.Signal {
+	received := make(chan os.Signal, 8)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(received, s)
+		}
+	}
+	return received
+}
 
 // The kernel sends a signal when the thread that started a process ends, so main, which starts
 // them, stays on the first thread.
@@ -71,8 +84,7 @@ func main() {
 
 // outer starts inner, passes it signals, shows progress and returns the command's exit code.
 func outer(parent int, command []string) (code int, err error) {
-	received := make(chan os.Signal, 8)
-	signal.Notify(received, stops...)
+	received := stops()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGTERM), 0, 0, 0); err != nil {
 		return 1, fmt.Errorf("learn of the parent's end: %w", err)
 	}
@@ -109,7 +121,7 @@ func startInner(command []string) (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	start := func(kind string, namespaces uintptr, orphaned syscall.Signal) (int, error) {
+	start := func(kind string, namespaces uintptr, orphaned syscall.Signal, command ...string) (int, error) {
 		return syscall.ForkExec(self, append([]string{self, strconv.Itoa(os.Getpid())}, command...), &syscall.ProcAttr{
 			Env:   append(os.Environ(), isInner+"="+kind),
 			Files: []uintptr{0, 1, 2},
@@ -118,13 +130,14 @@ func startInner(command []string) (pid int, err error) {
 		})
 	}
 	if os.Geteuid() == 0 {
-		if pid, err := start(withNamespaces, syscall.CLONE_NEWPID|syscall.CLONE_NEWNS, syscall.SIGKILL); err == nil {
-			return pid, nil
+		const namespaces = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
+		if pid, err := start(withNamespaces, namespaces, syscall.SIGKILL, "true"); err == nil && reap(pid) == 0 {
+			return start(withNamespaces, namespaces, syscall.SIGKILL, command...)
 		}
 		fmt.Fprintln(os.Stderr, "runner: no namespaces here: processes that outlive the tests are ended, mounts are not")
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("become a subreaper: %w", err)
 	}
-	return start(withSubreaper, 0, syscall.SIGTERM)
+	return start(withSubreaper, 0, syscall.SIGTERM, command...)
 }
