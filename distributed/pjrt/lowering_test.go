@@ -21,6 +21,7 @@ import (
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/distributed/tcp"
+	"gonbatch/internal/machine"
 	"gonbatch/internal/plugin"
 )
 
@@ -51,10 +52,10 @@ func everyLowering(t *testing.T, body func(t *testing.T, rank int, backend compu
 		body(t, rank, backend)
 		return
 	}
-	ranktest.RunWith(t, []ranktest.Launcher{
-		ranktest.OpenMPI.With(" by MPI", lowering+"=mpi"), ranktest.MPICH.With(" by MPI", lowering+"=mpi"),
-		ranktest.Torchrun.With(" over TCP", lowering+"=tcp"), ranktest.Torchrun.OnGPUs(t, 2).With(" by XLA", lowering+"=native"),
-	}, 2, nil)
+	ranktest.RunWith(t, machine.Fewer([]ranktest.Launcher{
+		ranktest.OpenMPI.With(" by MPI", lowering+"=mpi"), ranktest.Torchrun.With(" over TCP", lowering+"=tcp"),
+		ranktest.Torchrun.OnGPUs(t, 2).With(" by XLA", lowering+"=native"), ranktest.MPICH.With(" by MPI", lowering+"=mpi"),
+	}, 3), 2, nil)
 }
 
 // joinRing connects the ranks by TCP.
