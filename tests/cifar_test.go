@@ -21,7 +21,8 @@ var cifarArguments = []string{"-channels", "8", "-max_epochs", "3", "-batch_size
 
 // TestCIFAR trains the notebook on two devices of one rank, and on two ranks in bfloat16.
 func TestCIFAR(t *testing.T) {
-	for _, two := range machine.Fewer([]string{"--devices", "--tasks"}, 1) {
+	machine.Long(t)
+	for _, two := range []string{"--devices", "--tasks"} {
 		precision := map[string]string{"--devices": "32-true", "--tasks": "bf16-mixed"}[two]
 		t.Run(two, func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation, drawCIFAR(t))

@@ -14,6 +14,7 @@ import (
 // TestDataLoading runs the notebook on drawn faces. Its disk is so far that waiting for it, and not
 // decoding, takes most of the time, however busy the machine is.
 func TestDataLoading(t *testing.T) {
+	machine.Long(t)
 	u := newUser(t, ranktest.QuickCompilation)
 	out := u.mustSubmit(t, "--local", example(t, "data_loading.ipynb"), "--", "-repeats", "2", "-batches", "6", "-batch", "4", "-far", "60ms")
 	checkTimes(t, out)

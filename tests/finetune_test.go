@@ -20,6 +20,7 @@ const mostLines = 100
 // TestFineTune trains the notebook's two phases for a few epochs, on one rank and on two. Each
 // phase tests its best weights; the second must learn from only a few images.
 func TestFineTune(t *testing.T) {
+	machine.Long(t)
 	for _, tasks := range []string{"1", "2"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)

@@ -34,6 +34,7 @@ func smallText() string {
 // TestGPTNotebook trains the notebook on a file of the user's, on one rank and on two. Both must
 // have the same losses, and write the same words.
 func TestGPTNotebook(t *testing.T) {
+	machine.Long(t)
 	file := filepath.Join(t.TempDir(), "text.txt")
 	if err := os.WriteFile(file, []byte(smallText()), 0o600); err != nil {
 		t.Fatal(err)

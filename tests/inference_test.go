@@ -12,6 +12,7 @@ import (
 
 // TestInference measures small batches on one rank, and on up to three.
 func TestInference(t *testing.T) {
+	machine.Long(t)
 	for tasks, lines := range map[string]int{"1": 2, "3": 6} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)

@@ -20,6 +20,7 @@ import (
 // TestLinearRegression trains the notebook on one rank, on two, and on four devices of one rank.
 // All must find the true weights, with the same validation loss after each epoch.
 func TestLinearRegression(t *testing.T) {
+	machine.Long(t)
 	var single []float64
 	for _, flags := range [][]string{{"--tasks", "1"}, {"--tasks", "2"}, {"--devices", "4"}} {
 		u := newUser(t, ranktest.QuickCompilation)

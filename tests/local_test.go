@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/machine"
 )
 
 // TestLocalMNIST does what a newcomer does first: train on this machine.
 func TestLocalMNIST(t *testing.T) {
+	machine.Long(t)
 	u := newUser(t)
 	out := u.mustSubmit(t, "--local", mnist(t))
 	if got := accuracy(t, out); got < 0.985 {

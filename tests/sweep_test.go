@@ -18,6 +18,7 @@ import (
 // TestSweep trains the notebook with three rates on a part of an epoch, on two ranks. Each rate has
 // its metrics, and the best one's mistakes are drawn.
 func TestSweep(t *testing.T) {
+	machine.Long(t)
 	u := newUser(t, ranktest.QuickCompilation)
 	out := u.mustSubmit(t, "--local", "--tasks", "2", example(t, "mnist_sweep.ipynb"),
 		"--", "-rates", "1e-5, 2e-3", "-limit_train_batches", "60", "-limit_val_batches", "1", "-log_every", "20")

@@ -296,6 +296,7 @@ func deepNet(scope *model.Scope, x *graph.Node) *graph.Node {
 
 // TestZero1Peak: not only the state takes less memory, but the whole step.
 func TestZero1Peak(t *testing.T) {
+	machine.Long(t)
 	if ranktest.InRank() {
 		c := trainer.Config{Strategy: os.Getenv(strategy), MaxSteps: 8, BatchSize: 16, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
 		peak, state := int64(math.MaxInt64), int64(0)

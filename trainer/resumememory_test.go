@@ -12,12 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/machine"
 	"gonbatch/trainer"
 )
 
 // TestResumeMemory: a training run that resumes needs no more memory than one that begins, so it
 // fits where that did.
 func TestResumeMemory(t *testing.T) {
+	machine.Long(t)
 	if ranktest.InRank() {
 		printPeak(t)
 		return
