@@ -19,11 +19,11 @@ const cellLimit = 10 * time.Minute
 // another job with a click.
 func TestBrowser(t *testing.T) {
 	c := cluster.Start(t)
-	part := "TRAINER_LIMIT_TRAIN_BATCHES=" // All.
+	settings := c.Env()
 	if testing.Short() {
-		part += "300"
+		settings = append(settings, "TRAINER_LIMIT_TRAIN_BATCHES=300")
 	}
-	u := newUser(t, append(c.Env(), part)...)
+	u := newUser(t, settings...)
 	env := u.kernelEnv(t)
 	u.copyMNIST(t)
 	lab := browser.Open(t, browser.Options{Folder: u.folder, DataDir: strings.TrimPrefix(env[0], "JUPYTER_DATA_DIR="), Env: env})
