@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
 )
 
@@ -30,7 +31,7 @@ func TestKilledAnywhere(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	whole := time.Since(began)
-	for range 40 {
+	for range machine.Tries(40, 15) {
 		_, _ = w.submit(time.Duration(rand.Int64N(int64(whole))), "--run-root", "killed", "kill.ipynb")
 	}
 	if out, err := w.submit(0, "--run-root", "killed", "kill.ipynb"); err != nil {
