@@ -81,7 +81,7 @@ func start(t *testing.T, runner, script string, uid uint32) *user {
 	// Without the colon, bash would become runner.
 	u.cmd = exec.Command("bash", "-c", `"$0" $$ bash -c "$1"; code=$?; exit $code`, runner, script)
 	u.cmd.Dir = dir
-	u.cmd.Env = append(os.Environ(), u.mark, "READY="+u.ready, "NETWORK="+u.network(), "FOLDER="+u.folder())
+	u.cmd.Env = append(os.Environ(), eventsFile+"=", u.mark, "READY="+u.ready, "NETWORK="+u.network(), "FOLDER="+u.folder())
 	u.cmd.Stdout, u.cmd.Stderr = u.output, u.output
 	u.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if uid != 0 {
