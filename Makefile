@@ -27,7 +27,7 @@ setup: ## install what the tests need: SLURM, MPI, a Jupyter client, GoNB
 	@tests/setup.sh tests
 
 test: setup ## run the tests, on a real SLURM cluster and in a real Jupyter client (TESTS=./pkg/... for only some)
-	$(run_tests) -short -timeout 30m $(TESTS)
+	$(run_tests) -short -timeout 60m $(TESTS)
 
 test-all: setup ## run these and those that take longer: race detector, installations, full-size notebooks, all seeds
 	$(run_tests) -timeout 80m $(TESTS)
