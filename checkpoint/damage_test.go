@@ -12,7 +12,7 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/checkpoint/folder"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // saved returns a folder with the checkpoints of steps 1 and 2 of a store.
@@ -84,7 +84,7 @@ func TestBitsFlipped(t *testing.T) {
 	for _, path := range filesOf(t, dir) {
 		info, err := os.Stat(path)
 		ok(t, err)
-		for i := random.Int64N(2); i < info.Size(); i += int64(machine.Tries(2, 6)) + random.Int64N(2) {
+		for i := random.Int64N(2); i < info.Size(); i += int64(tier.Tries(2, 6)) + random.Int64N(2) {
 			bit := random.IntN(8)
 			damage(t, path, func(content []byte) []byte { content[i] ^= 1 << bit; return content }, func() {
 				passesOver(t, dir, fmt.Sprintf("%s with bit %d of byte %d flipped", filepath.Base(path), bit, i))

@@ -18,7 +18,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/checkpoint"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // saverEnv turns this test's program into a process that saves to the folder in the variable until
@@ -89,7 +89,7 @@ func saveForEver(path string) error {
 // saved is ever lost, every checkpoint read is complete, and no litter piles up.
 func TestKilledWhileSaving(t *testing.T) {
 	const seed = 20261121
-	kills := machine.Tries(100, 40)
+	kills := tier.Tries(100, 40)
 	random := rand.New(rand.NewPCG(seed, 0))
 	root := t.TempDir()
 	longest := 3 * timeOfSave(t, root)

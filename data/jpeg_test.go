@@ -24,6 +24,7 @@ import (
 	"gonbatch/data/turbojpeg"
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // jpegs returns a folder of real JPEGs of all kinds.
@@ -122,7 +123,7 @@ func TestDecodersRefuseTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range machine.Tries(40, 10) {
+		for range tier.Tries(40, 10) {
 			b := breakOne(random, whole)
 			writeFile(t, b.content, path)
 			got, err := read(turbo, i)
@@ -142,7 +143,7 @@ func TestDecodersRefuseTheSame(t *testing.T) {
 			}
 		}
 	}
-	if least := machine.Tries(500, 125); count["refused true"] < least || count["refused false"] < least {
+	if least := tier.Tries(500, 125); count["refused true"] < least || count["refused false"] < least {
 		t.Errorf("too few of one kind: %v", count)
 	}
 }

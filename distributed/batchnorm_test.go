@@ -20,7 +20,7 @@ import (
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/models/cnn"
 )
 
@@ -122,7 +122,7 @@ func TestSyncBatchNorm(t *testing.T) {
 		return
 	}
 	tolerances := map[string]float64{"float64": 1e-6, "float32": 1e-3, "bfloat16": 0.2}
-	for _, dtype := range machine.Fewer([]string{"float64", "float32", "bfloat16"}, 1) {
+	for _, dtype := range tier.Fewer([]string{"float64", "float32", "bfloat16"}, 1) {
 		tolerance := tolerances[dtype]
 		kind := "NORMS_TYPE=" + dtype
 		want, _ := run(t, ranktest.Torchrun, 1, kind)

@@ -113,7 +113,7 @@ type rankCPUs struct {
 	Host    uint64 // A hash.
 	Machine uint64 // A hash: the same for containers on one machine.
 	CPUs    unix.CPUSet
-	// Quota is how many CPUs its control group may use, or 0. Group is a hash of the group.
+	// Quota is how many CPUs its control group may use, or 0. Group identifies it.
 	Quota, Group uint64
 }
 
@@ -125,9 +125,7 @@ func cpusOfRanks(peers communicator, allowed []int, limit quota.Quota) ([]rankCP
 	for _, cpu := range allowed {
 		mine.CPUs.Set(cpu)
 	}
-	if n := limit.Whole(); n > 0 {
-		mine.Quota, mine.Group = uint64(n), limit.ID
-	}
+	mine.Quota, mine.Group = uint64(limit.CPUs), limit.Group
 	text, err := binary.Append(nil, binary.LittleEndian, mine)
 	if err != nil {
 		return nil, err
@@ -188,18 +186,19 @@ func (c crowd) String() string {
 		plural.Of(c.ranks, "rank"), plural.Of(c.cpus, "CPU"), plural.Of(c.cpus, "rank"))
 }
 
-// crowded says so if ranks that compute on CPUs outnumber them.
-func (w *World) crowded() string {
+// crowdWarning says so if ranks that compute on CPUs outnumber them.
+func (w *World) crowdWarning() string {
 	if w.platform != plugin.CPU {
 		return ""
 	}
 	return w.cpus.crowd.String()
 }
 
-// sayCPUs says what is wrong with the CPUs. On this machine, submit has said it.
+// sayCPUs says in the log what is wrong with the CPUs. If submit runs the job on its own machine,
+// it has said that the ranks outnumber them.
 func (w *World) sayCPUs() {
 	if w.environment.JobID != "" {
-		w.sayOnce(w.crowded())
+		w.sayOnce(w.crowdWarning())
 	}
 	if err := w.cpus.unknown; err != nil {
 		w.sayOnce(fmt.Sprintf("warning: %v", err))

@@ -19,7 +19,7 @@ import (
 	"gonbatch/distributed"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // TestFactors: a rank's parts of gradients are those of the all-reduce, for layers of all forms and
@@ -34,7 +34,7 @@ func TestFactors(t *testing.T) {
 	ranktest.RunWith(t, nil, 0, func(t *testing.T) {
 		w, random := initWorld(t), rand.New(rand.NewPCG(31, 32)) // The same on all ranks.
 		used := map[bool]int{}
-		cases := machine.Tries(24, 8)
+		cases := tier.Tries(24, 8)
 		for i := range cases {
 			c := randomLayer(random, i)
 			c.check(t, w, random)
@@ -176,7 +176,7 @@ func furthestApart(got, want []float64) float64 {
 func TestPartsInPlace(t *testing.T) {
 	if !ranktest.InRank() {
 		ranktest.RunWith(t, []ranktest.Launcher{ranktest.MPICH}, 3, nil)
-		ranktest.RunWith(t, machine.Fewer([]ranktest.Launcher{ranktest.OpenMPI, ranktest.Torchrun}, 0), 2, nil)
+		ranktest.RunWith(t, tier.Fewer([]ranktest.Launcher{ranktest.OpenMPI, ranktest.Torchrun}, 0), 2, nil)
 		return
 	}
 	ranktest.RunWith(t, nil, 0, func(t *testing.T) {

@@ -24,8 +24,8 @@ import (
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/compilecache"
 	"gonbatch/internal/cpulib"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 )
 
 // convolutional has a convolution and a product that are large enough for kernels.
@@ -115,7 +115,7 @@ func TestOneDNN(t *testing.T) {
 	}
 	library := ranktest.OneDNN(t)
 	sizes := map[string]int{"two ranks": 2, "four devices": 1, "one rank": 1, "two devices": 1}
-	for _, name := range machine.Fewer([]string{"two ranks", "four devices", "one rank", "two devices"}, 2) {
+	for _, name := range tier.Fewer([]string{"two ranks", "four devices", "one rank", "two devices"}, 2) {
 		ranks := sizes[name]
 		t.Run(name, func(t *testing.T) {
 			cache, devices := t.TempDir(), map[string]string{"two devices": "2", "four devices": "4"}[name]

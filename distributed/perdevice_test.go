@@ -17,8 +17,8 @@ import (
 	"gonbatch/distributed"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 	"gonbatch/models/cnn"
 )
 
@@ -38,7 +38,7 @@ func TestKernelsPerDevice(t *testing.T) {
 		return printed(t, out, "learned")
 	}
 	one := learned("1")
-	for _, devices := range machine.Fewer([]string{"4", "2"}, 1) {
+	for _, devices := range tier.Fewer([]string{"4", "2"}, 1) {
 		several := learned(devices)
 		if len(one) != networks*networkSteps || len(several) != len(one) {
 			t.Fatalf("%d numbers on %s devices, %d on one", len(several), devices, len(one))

@@ -62,7 +62,7 @@ func (w *World) Check() (Preflight, error) {
 		return Preflight{}, fmt.Errorf("distributed: preflight of rank %d on %s: %w", w.Rank(), hostname(), err)
 	}
 	places, err := w.places()
-	return Preflight{Places: places, Time: took, Warning: w.crowded()}, err
+	return Preflight{Places: places, Time: took, Warning: w.crowdWarning()}, err
 }
 
 // places gives every rank the places of all ranks.

@@ -1,17 +1,9 @@
 package models_test
 
 import (
-	"flag"
-	"os"
 	"testing"
 
 	"gonbatch/distributed/ranktest"
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if flag.Lookup("test.bench").Value.String() == "" {
-		ranktest.CompileQuickly()
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { ranktest.QuickMain(m) }

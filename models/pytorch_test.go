@@ -17,7 +17,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/internal/dtype"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/models"
 	"gonbatch/models/modelstest"
 )
@@ -54,7 +54,7 @@ func TestAgainstPyTorch(t *testing.T) {
 	if len(cases) != len(outcomes) {
 		t.Errorf("%d networks, but %d in the file", len(cases), len(outcomes))
 	}
-	for _, c := range machine.Fewer(cases, len(cases)-3) { // The last ones take longest.
+	for _, c := range tier.Fewer(cases, len(cases)-3) { // The last ones take longest.
 		t.Run(c.name, func(t *testing.T) { c.compare(t, outcomes[c.name]) })
 	}
 }

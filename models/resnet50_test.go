@@ -3,7 +3,7 @@ package models_test
 import (
 	"testing"
 
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/models"
 )
 
@@ -15,7 +15,7 @@ func TestResNet50Parameters(t *testing.T) {
 
 // TestResNet50Learns: a few steps on one batch must fit it, so the gradient reaches every layer.
 func TestResNet50Learns(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	step := trainer(t, models.ResNet50(10), 4, []int{32, 32, 3})
 	first := step()
 	var last float32

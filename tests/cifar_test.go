@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
@@ -21,7 +21,7 @@ var cifarArguments = []string{"-channels", "8", "-max_epochs", "3", "-batch_size
 
 // TestCIFAR trains the notebook on two devices of one rank, and on two ranks in bfloat16.
 func TestCIFAR(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	for _, two := range []string{"--devices", "--tasks"} {
 		precision := map[string]string{"--devices": "32-true", "--tasks": "bf16-mixed"}[two]
 		t.Run(two, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestCIFARWithoutNetwork(t *testing.T) {
 
 // TestCIFARInJupyter executes the notebook in a real Jupyter client.
 func TestCIFARInJupyter(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	result := inJupyter(t, "cifar10_resnet18.ipynb", ranktest.QuickCompilation, drawCIFAR(t), "GONBATCH_CHECKPOINTS="+t.TempDir(), "TRAINER_MAX_EPOCHS=2",
 		"TRAINER_BATCH_SIZE=8", "TRAINER_LIMIT_TRAIN_BATCHES=12", "TRAINER_LIMIT_VAL_BATCHES=1", "TRAINER_EVAL_BATCH_SIZE=20")
 	last := result.Outputs[len(result.Outputs)-1]

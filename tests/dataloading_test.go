@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
 // TestDataLoading runs the notebook on drawn faces. Its disk is so far that waiting for it, and not
 // decoding, takes most of the time, however busy the machine is.
 func TestDataLoading(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	u := newUser(t, ranktest.QuickCompilation)
 	out := u.mustSubmit(t, "--local", example(t, "data_loading.ipynb"), "--", "-repeats", "2", "-batches", "6", "-batch", "4", "-far", "60ms")
 	checkTimes(t, out)
@@ -32,7 +32,7 @@ func loadOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 
 // TestDataLoadingInJupyter executes the notebook in a real Jupyter client.
 func TestDataLoadingInJupyter(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	result := inJupyter(t, "data_loading.ipynb", ranktest.QuickCompilation)
 	if all := strings.Join(result.Outputs, "\n"); !strings.Contains(all, "[16, 64, 64, 3]") || len(loadingTime.FindAllString(all, -1)) != 14 {
 		t.Errorf("want the shape of a batch, and 14 times:\n%s", all)

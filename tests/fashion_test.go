@@ -11,15 +11,15 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
 // TestFashionMNIST trains the notebook on a part of two epochs, on one rank, and on two in
 // bfloat16.
 func TestFashionMNIST(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	for _, tasks := range []string{"1", "2"} {
 		precision := map[string]string{"1": "32-true", "2": "bf16-mixed"}[tasks]
 		t.Run(tasks+" ranks", func(t *testing.T) {
@@ -81,7 +81,7 @@ func fashionOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 
 // TestFashionMNISTInJupyter executes the notebook in a real Jupyter client.
 func TestFashionMNISTInJupyter(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	result := inJupyter(t, "fashion_mnist.ipynb", ranktest.QuickCompilation,
 		"TRAINER_MAX_EPOCHS=1", "TRAINER_LIMIT_TRAIN_BATCHES=50", "TRAINER_LIMIT_VAL_BATCHES=1")
 	last := result.Outputs[len(result.Outputs)-1]

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
@@ -20,7 +20,7 @@ const mostLines = 100
 // TestFineTune trains the notebook's two phases for a few epochs, on one rank and on two. Each
 // phase tests its best weights; the second must learn from only a few images.
 func TestFineTune(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	for _, tasks := range []string{"1", "2"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)
@@ -66,7 +66,7 @@ func checkFineTune(t *testing.T, u user, out string) {
 
 // TestFineTuneInJupyter executes the notebook in a real Jupyter client.
 func TestFineTuneInJupyter(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	result := inJupyter(t, "finetune.ipynb", ranktest.QuickCompilation)
 	last := result.Outputs[len(result.Outputs)-1]
 	if n := strings.Count(last, "macro F1 "); n != 2 || !strings.Contains(last, "diamond") {

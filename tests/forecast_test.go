@@ -7,7 +7,7 @@ import (
 	"gonbatch/distributed/aot/aottest"
 	"gonbatch/distributed/pjrt/testplugin"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
@@ -29,7 +29,7 @@ func TestForecast(t *testing.T) {
 	)
 	// All models of a GAN train in one step, with four batch normalizations.
 	type size struct{ nodes, gpus int }
-	for _, w := range machine.Fewer([]size{{2, 8}, {1, 1}, {1, 8}}, 1) {
+	for _, w := range tier.Fewer([]size{{2, 8}, {1, 1}, {1, 8}}, 1) {
 		out := u.mustSubmit(t, "check", "--target", "h100", "--nodes", fmt.Sprint(w.nodes), "--gpus-per-node", fmt.Sprint(w.gpus), example(t, "gan.ipynb"))
 		want := []string{fmt.Sprintf(`each GPU of %d x h100 .*`, w.nodes*w.gpus), ` +- parameters +1\.4 MiB`, ` +time +at least .*`}
 		if w.nodes*w.gpus > 1 {

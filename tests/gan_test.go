@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
@@ -21,7 +21,7 @@ import (
 // on one rank and on two, and checks its metrics and samples, and that another network reads them.
 // docs/notebooks.md has what it reads after full epochs.
 func TestGAN(t *testing.T) {
-	for _, tasks := range machine.Fewer([]string{"2", "1"}, 1) {
+	for _, tasks := range tier.Fewer([]string{"2", "1"}, 1) {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)
 			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "gan.ipynb"), "--", "-max_epochs", "2", "-limit_train_batches", "30", "-limit_val_batches", "2", "-log_every", "15")
@@ -59,7 +59,7 @@ func TestGAN(t *testing.T) {
 // reads both training runs back with MLflow's client: each metric, each hyper-parameter and the
 // samples.
 func TestGANInMLflow(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	uri := mlflowServer(t)
 	u := newUser(t, ranktest.QuickCompilation, "MLFLOW_TRACKING_URI="+uri, "MLFLOW_EXPERIMENT_NAME=digits: GAN", "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
 	out := u.mustSubmit(t, "--local", "--tasks", "2", example(t, "gan.ipynb"),

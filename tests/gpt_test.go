@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
@@ -34,7 +34,7 @@ func smallText() string {
 // TestGPTNotebook trains the notebook on a file of the user's, on one rank and on two. Both must
 // have the same losses, and write the same words.
 func TestGPTNotebook(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	file := filepath.Join(t.TempDir(), "text.txt")
 	if err := os.WriteFile(file, []byte(smallText()), 0o600); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func gptOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 
 // TestGPTInJupyter executes the notebook in a real Jupyter client, with few steps.
 func TestGPTInJupyter(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	result := inJupyter(t, "gpt.ipynb", ranktest.QuickCompilation, "TRAINER_MAX_STEPS=4", "TRAINER_BATCH_SIZE=8", "TRAINER_SCHEDULE_WARMUP_STEPS=2",
 		"TRAINER_VAL_CHECK_INTERVAL=2", "TRAINER_EVAL_BATCH_SIZE=16", "TRAINER_LIMIT_VAL_BATCHES=1")
 	all := strings.Join(result.Outputs, "\n")

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
 // TestInference measures small batches on one rank, and on up to three.
 func TestInference(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	for tasks, lines := range map[string]int{"1": 2, "3": 6} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, ranktest.QuickCompilation)
@@ -36,7 +36,7 @@ func inferOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 
 // TestInferenceInJupyter executes the notebook in a real Jupyter client.
 func TestInferenceInJupyter(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	result := inJupyter(t, "inference.ipynb", ranktest.QuickCompilation)
 	checkSpeeds(t, result.Outputs[len(result.Outputs)-1], 5)
 	checkShown(t, result, 0, 0, 0, 0, 2)

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"gonbatch/internal/bounded"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/tier"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
 )
@@ -27,7 +27,7 @@ var freshCells = []string{
 // network, and uninstalls the kernel.
 func TestKernelInstall(t *testing.T) {
 	t.Parallel()
-	machine.Long(t)
+	tier.Long(t)
 	jupyter.Python(t)
 	submit, err := submitBinary()
 	if err != nil {

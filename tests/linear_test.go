@@ -13,14 +13,14 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
 // TestLinearRegression trains the notebook on one rank, on two, and on four devices of one rank.
 // All must find the true weights, with the same validation loss after each epoch.
 func TestLinearRegression(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	var single []float64
 	for _, flags := range [][]string{{"--tasks", "1"}, {"--tasks", "2"}, {"--devices", "4"}} {
 		u := newUser(t, ranktest.QuickCompilation)
@@ -71,7 +71,7 @@ func checkSame(t *testing.T, where string, losses, single []float64) {
 
 // TestLinearRegressionInJupyter executes the notebook in a real Jupyter client.
 func TestLinearRegressionInJupyter(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	result := inJupyter(t, "linear_regression.ipynb", ranktest.QuickCompilation)
 	last := result.Outputs[len(result.Outputs)-1]
 	checkWeights(t, last)

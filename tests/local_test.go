@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // TestLocalMNIST does what a newcomer does first: train on this machine.
 func TestLocalMNIST(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	u := newUser(t)
 	out := u.mustSubmit(t, "--local", mnist(t))
 	if got := accuracy(t, out); got < 0.985 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
 )
@@ -21,7 +21,7 @@ var accuracyLine = regexp.MustCompile(`(?m)(?:^|>)test/accuracy (\d\.\d+), `)
 // TestNotebookInJupyter executes the unchanged example notebook in a real Jupyter client, with the
 // kernel that `submit kernel install` installs. It trains on one device.
 func TestNotebookInJupyter(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	result := inJupyter(t, "mnist.ipynb")
 	last := result.Outputs[len(result.Outputs)-1]
 	if got := accuracy(t, last); got < 0.985 {

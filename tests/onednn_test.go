@@ -11,6 +11,7 @@ import (
 	"gonbatch/internal/machine"
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
@@ -61,7 +62,7 @@ func TestOneDNNInJobs(t *testing.T) {
 // TestOneDNNIsInstalled: a user who has no oneDNN gets one with the first job.
 func TestOneDNNIsInstalled(t *testing.T) {
 	t.Parallel()
-	machine.Long(t)
+	tier.Long(t)
 	if runtime.GOARCH != "amd64" {
 		machine.Lacks(t, "gonbatch installs oneDNN on x86-64 only")
 	}

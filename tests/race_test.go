@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/jupyter"
 )
 
@@ -34,13 +34,14 @@ const withoutCheckptr = "-gcflags=github.com/gomlx/compute/...=-d=checkptr=0"
 
 // TestRace runs the tests of these packages again, with the race detector.
 func TestRace(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	race(t, slices.Concat([]string{"-skip", alternatives(unraced)}, raced)...)
 }
 
 // TestRaceOfTrainer runs some tests of the trainer with it.
 func TestRaceOfTrainer(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
+	t.Setenv("TRAINER_SEEDS", "40") // All of TestRandomGathering, though -short.
 	race(t, "-run", alternatives(racedTests), "./trainer")
 }
 

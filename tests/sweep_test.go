@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/submit/result"
 	"gonbatch/tests/cluster"
 )
@@ -18,7 +18,7 @@ import (
 // TestSweep trains the notebook with three rates on a part of an epoch, on two ranks. Each rate has
 // its metrics, and the best one's mistakes are drawn.
 func TestSweep(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	u := newUser(t, ranktest.QuickCompilation)
 	out := u.mustSubmit(t, "--local", "--tasks", "2", example(t, "mnist_sweep.ipynb"),
 		"--", "-rates", "1e-5, 2e-3", "-limit_train_batches", "60", "-limit_val_batches", "1", "-log_every", "20")
@@ -72,7 +72,7 @@ func sweepOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 // TestSweepInJupyter executes the notebook in a real Jupyter client, on a small part of the images.
 // It submits its own job, and compares what that job has tried.
 func TestSweepInJupyter(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	u := newUser(t, ranktest.QuickCompilation, "TRAINER_LIMIT_TRAIN_BATCHES=20", "TRAINER_LIMIT_VAL_BATCHES=1")
 	result := u.execute(t, u.copyExample(t, "mnist_sweep.ipynb"))
 	if result.Error != "" || len(result.Outputs) != 11 {

@@ -20,7 +20,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/models/cnn"
 	"gonbatch/trainer"
 )
@@ -144,7 +144,7 @@ func TestBatchNormOverRanks(t *testing.T) {
 		return distance(got, want) / math.Sqrt(float64(len(want)))
 	}
 	one := train(1)
-	for _, ranks := range machine.Fewer([]int{3, 2, 4}, 1) {
+	for _, ranks := range tier.Fewer([]int{3, 2, 4}, 1) {
 		for i, got := range train(ranks) {
 			if d := furthest(got, one[i]); !(d < 1e-8) {
 				t.Errorf("%d ranks, training %d: values differ by %g", ranks, i, d)

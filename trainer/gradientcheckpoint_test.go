@@ -13,7 +13,7 @@ import (
 
 	"gonbatch/distributed/memory"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/models/cnn"
 	"gonbatch/trainer"
 )
@@ -47,7 +47,7 @@ func blocksNet(checkpoints bool) func(*model.Scope, *graph.Node) *graph.Node {
 // Deep Nets with Sublinear Memory Cost, 2016) work in a training run, also with the all-reduces of
 // batch normalization and with dropout: the weights stay the same, and a step needs less memory.
 func TestGradientCheckpointing(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	if !ranktest.InRank() {
 		for _, ranks := range []int{1, 2} {
 			// Not the options for quick compilation.

@@ -20,7 +20,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/models"
 	"gonbatch/models/cnn"
 	"gonbatch/trainer"
@@ -176,7 +176,7 @@ func (s sentences) Batch(indices []int) (inputs, labels []*tensors.Tensor, err e
 // TestPrecisionOfTokens: a GPT, whose inputs are integers, computes in the precision of the
 // training run, and learns.
 func TestPrecisionOfTokens(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	hereAndOnTwoRanks(t, testPrecisionOfTokens)
 }
 
@@ -400,7 +400,7 @@ func shared(t *testing.T) string {
 // TestMixedForecast: XLA's compiler for H100 takes the step too, which computes in half precision
 // with weights and an optimizer's state of the size that they have in single precision.
 func TestMixedForecast(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	const precision = "PRECISION"
 	if ranktest.InRank() {
 		c := trainer.Config{Precision: os.Getenv(precision), MaxSteps: 2, BatchSize: 16, GradientClipNorm: 1, EMADecay: 0.9, Loggers: []string{"none"}}

@@ -12,8 +12,8 @@ import (
 	"gonbatch/distributed/aot/aottest"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/forecast"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 	"gonbatch/trainer"
 )
 
@@ -51,7 +51,7 @@ func askForecastFor(t *testing.T, world forecast.World, env ...string) (answer *
 // TestZero1Forecast: for H100 too, XLA's compiler scatters the gradients and gathers the weights of
 // a step, and each GPU has its part of the optimizer's state.
 func TestZero1Forecast(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	if ranktest.InRank() {
 		c := trainer.Config{Strategy: os.Getenv(strategy), MaxSteps: 2, BatchSize: 16, GradientClipNorm: 1, Loggers: []string{"none"}}
 		tr, _ := newTrainer(t, c, oddTask(optimizer.Adam().Done()))

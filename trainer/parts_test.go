@@ -29,7 +29,7 @@ import (
 	"gonbatch/data"
 	"gonbatch/distributed/memory"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/models/cnn"
 	"gonbatch/trainer"
 )
@@ -219,7 +219,7 @@ func TestStrategies(t *testing.T) {
 		{"zero1", openMPI(1), ""}, {"zero1", openMPI(2), ""}, {"zero1", openMPI(4), ""}, {"zero1", overTCP(2), ""}, {"zero1", overTCP(3), ""},
 		{"ddp", worldKind{ranktest.MPICH, 3, 1}, ""}, {"ddp", openMPI(4), ""}, {"ddp", overTCP(4), ""}, {"spmd", devices(4), ""},
 	}
-	for _, test := range machine.Fewer(tests, 6) {
+	for _, test := range tier.Fewer(tests, 6) {
 		t.Run(fmt.Sprintf("%s, %s, dark rank %q", test.strategy, test.in, test.dark), func(t *testing.T) {
 			got := fit(t, test.in, test.strategy, test.dark)
 			for _, d := range dividedCases() {
@@ -296,7 +296,7 @@ func deepNet(scope *model.Scope, x *graph.Node) *graph.Node {
 
 // TestZero1Peak: not only the state takes less memory, but the whole step.
 func TestZero1Peak(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	if ranktest.InRank() {
 		c := trainer.Config{Strategy: os.Getenv(strategy), MaxSteps: 8, BatchSize: 16, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
 		peak, state := int64(math.MaxInt64), int64(0)

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/plural"
+	"gonbatch/internal/tier"
 	"gonbatch/trainer"
 )
 
@@ -99,7 +99,7 @@ func TestResumeIsExact(t *testing.T) {
 		{"ddp on 4 GPUs", ranktest.OpenMPI.OnGPUs(t, 4), 4, "GONBATCH_DEVICES=1"},
 		{"zero1 over MPI", ranktest.MPICH, 3, strategy + "=zero1"},
 	}
-	for _, test := range machine.Fewer(tests, 4) {
+	for _, test := range tier.Fewer(tests, 4) {
 		t.Run(test.name, func(t *testing.T) {
 			out, err := ranktest.Start(t, test.launcher, test.ranks, []string{test.env, "CHECKPOINTS=" + t.TempDir()})
 			if passed := strings.Count(out, "--- PASS: TestResumeIsExact ("); err != nil || passed != test.ranks {

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/trainer"
 )
 
 // TestResumeMemory: a training run that resumes needs no more memory than one that begins, so it
 // fits where that did.
 func TestResumeMemory(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	if ranktest.InRank() {
 		printPeak(t)
 		return

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 )
 
 // TestKilledAnywhere kills submissions at any time. Every visible run is complete, and the next
@@ -31,7 +31,7 @@ func TestKilledAnywhere(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	whole := time.Since(began)
-	for range machine.Tries(40, 15) {
+	for range tier.Tries(40, 15) {
 		_, _ = w.submit(time.Duration(rand.Int64N(int64(whole))), "--run-root", "killed", "kill.ipynb")
 	}
 	if out, err := w.submit(0, "--run-root", "killed", "kill.ipynb"); err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gonbatch/data/lane"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // varied is a stream whose parts have other lengths in each pass: those of a row after the other,
@@ -123,7 +123,7 @@ func missing(s varied, pass int, all []example) (wrong []string) {
 // that has none, and then all of them return the same error.
 func TestFewParts(t *testing.T) {
 	const passes = 5
-	for seed := range uint64(machine.Tries(20_000, 5_000)) {
+	for seed := range uint64(tier.Tries(20_000, 5_000)) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		s, c := tiny(r)
 		end, ends := s.empty()

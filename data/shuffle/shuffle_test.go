@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gonbatch/data/shuffle"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // TestPermutation: an order of any size has each number once, and is another one for another seed
@@ -16,7 +16,7 @@ import (
 func TestPermutation(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	sizes := []int{shuffle.Listed, shuffle.Listed + 1, 1 << 21}
-	for n := range machine.Tries(150, 50) {
+	for n := range tier.Tries(150, 50) {
 		sizes = append(sizes, n+1, 1+random.IntN(20000))
 	}
 	for _, n := range sizes {

@@ -27,8 +27,8 @@ import (
 	"gonbatch/distributed/memory"
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/forecast"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 	"gonbatch/models"
 	"gonbatch/models/augment"
 	"gonbatch/models/cnn"
@@ -269,7 +269,7 @@ func TestForecastMeasured(t *testing.T) {
 		// less and more limit the ratio of the real peak to the forecast.
 		less, more float64
 	}
-	for _, tt := range machine.Fewer([]measured{
+	for _, tt := range tier.Fewer([]measured{
 		{"pointwise", 0.9, 1.1},
 		{"mlp", 1, 2}, // On CPUs, the kernels for products copy what they multiply.
 	}, 1) {
@@ -303,7 +303,7 @@ func TestForecastCollectives(t *testing.T) {
 		want        int
 		norms       int64 // Three averages and four means for each of ResNet-18's 4,800 channels.
 	}
-	for _, tt := range machine.Fewer([]forecasts{
+	for _, tt := range tier.Fewer([]forecasts{
 		{"cnn", 1, 1, 0, 0}, {"cnn", 2, 8, 1, 0}, {"resnet18", 2, 8, 5 + 3*20, 4 * 7 * 4800},
 		{"cnn", 1, 8, 1, 0}, {"resnet18", 1, 1, 0, 0}, {"resnet18", 1, 8, 5 + 3*20, 4 * 7 * 4800},
 	}, 3) {
@@ -378,7 +378,7 @@ func TestForecastOfGPUs(t *testing.T) {
 // TestForecastOfAugmentation: GPUs have a program for augmentation in the graph, without the matrix
 // products that it has on CPUs, and it moves few bytes.
 func TestForecastOfAugmentation(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	got, plain := ask(t, "augmented", h100s(1, 1)), ask(t, "resnet18", h100s(1, 1))
 	if got.FLOPs != plain.FLOPs {
 		t.Errorf("%g operations, %g without augmentation", got.FLOPs, plain.FLOPs)

@@ -18,7 +18,7 @@ import (
 	"gonbatch/distributed"
 	"gonbatch/distributed/collective"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ func onRanks(t *testing.T, sizes []int, gpus bool, body func(t *testing.T, w *di
 		}
 		shuffled := rand.New(rand.NewPCG(number, uint64(ranks))) // Over time, -short tries them all.
 		shuffled.Shuffle(len(launchers), func(i, j int) { launchers[i], launchers[j] = launchers[j], launchers[i] })
-		ranktest.RunWith(t, machine.Fewer(launchers, 1), ranks, nil)
+		ranktest.RunWith(t, tier.Fewer(launchers, 1), ranks, nil)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"gonbatch/distributed"
 	"gonbatch/distributed/collective"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // mismatches are programs of which rank 2 builds another one than the others.
@@ -64,7 +64,7 @@ func TestMismatches(t *testing.T) {
 	launchers := []ranktest.Launcher{ranktest.Torchrun, ranktest.MPICH, ranktest.OpenMPI}
 	for i, name := range append(slices.Sorted(maps.Keys(mismatches)), sameBefore, onHost) {
 		first := i % len(launchers)
-		for _, launcher := range machine.Fewer(slices.Concat(launchers[first:], launchers[:first]), 1) {
+		for _, launcher := range tier.Fewer(slices.Concat(launchers[first:], launchers[:first]), 1) {
 			t.Run(name+" "+launcher.Name, func(t *testing.T) {
 				out, err := ranktest.Start(t, launcher, 4, []string{nameVariable + "=" + name})
 				if err == nil || strings.Contains(out, passed) || !strings.Contains(out, "the ranks disagree: rank 2") {

@@ -20,8 +20,8 @@ import (
 	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 )
 
 func initRank(t *testing.T) *mpi.Comm {
@@ -86,7 +86,7 @@ func TestCrowded(t *testing.T) {
 		ranktest.CheckSums(t, comm, mpi.AllReduce[int64])
 		ranktest.CheckBroadcasts(t, comm)
 		checkAllToAll(t, comm)
-		for _, share := range machine.Fewer([]int{997, 0}, 1) {
+		for _, share := range tier.Fewer([]int{997, 0}, 1) {
 			mpi.SetShare(share)
 			ranktest.CheckScatters(t, comm, mpi.ReduceScatter[float64])
 		}
@@ -133,20 +133,20 @@ func usage(t *testing.T) (u unix.Rusage) {
 func TestInParts(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 3, func(t *testing.T) {
 		comm := initRank(t)
-		for _, part := range machine.Fewer([]int{3*7 + 2, 1, 3 * 7}, 1) {
+		for _, part := range tier.Fewer([]int{3*7 + 2, 1, 3 * 7}, 1) {
 			mpi.SetPart(part)
 			ranktest.CheckGathers(t, comm)
 			ranktest.CheckScatters(t, comm, mpi.ReduceScatter[float64])
 			checkAllToAll(t, comm)
 		}
-		for _, chunk := range machine.Fewer([]int{997, 4096}, 1) {
+		for _, chunk := range tier.Fewer([]int{997, 4096}, 1) {
 			mpi.SetChunk(chunk)
 			ranktest.CheckSums(t, comm, mpi.AllReduce[float32])
 			ranktest.CheckSums(t, comm, mpi.AllReduce[int64])
 			ranktest.CheckBroadcasts(t, comm)
 		}
 		mpi.SetChunk(1 << 30)
-		for _, share := range machine.Fewer([]int{4096, 997, 1 << 20}, 1) {
+		for _, share := range tier.Fewer([]int{4096, 997, 1 << 20}, 1) {
 			mpi.SetShare(share)
 			ranktest.CheckSums(t, comm, mpi.AllReduce[float32])
 			ranktest.CheckSums(t, comm, mpi.AllReduce[int64])

@@ -11,7 +11,7 @@ import (
 
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // adam builds an update as GoMLX's optimizer.Adam does, from a weight, its moments, a gradient and
@@ -86,7 +86,7 @@ func TestAdamKernel(t *testing.T) {
 				return f(inputs)
 			}
 		}
-		for i := range machine.Tries(24, 8) {
+		for i := range tier.Tries(24, 8) {
 			size := []int{1 + r.IntN(1000), 1 + r.IntN(40)}
 			if i%3 == 0 {
 				size = []int{1 + r.IntN(100_000)}
@@ -165,7 +165,7 @@ func TestColumnsKernel(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
 		backend, r := openKernels(t), rand.New(rand.NewPCG(9, 10))
 		pjrt.SetMinUpdate(1)
-		for range machine.Tries(24, 8) {
+		for range tier.Tries(24, 8) {
 			size := [][]int{{2 + r.IntN(2000), 1 + r.IntN(300)}, {1 + r.IntN(9), 2 + r.IntN(200), 1 + r.IntN(3000)}, {2 + r.IntN(3), 1 + r.IntN(30), 1 + r.IntN(30), 1 + r.IntN(70)}}[r.IntN(3)]
 			t.Logf("%d threads: %v", limitThreads(t, r), size)
 			sameWithKernels(t, backend, sums(len(size)-1), 1, noise(r, dtypes.Float32, size...))

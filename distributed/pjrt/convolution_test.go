@@ -13,7 +13,7 @@ import (
 	"gonbatch/distributed/onednn"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // layout says at which axes of its operands and its result a convolution has what.
@@ -239,7 +239,7 @@ func convolutionsAgainstLoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, computed := rand.New(rand.NewPCG(1, 2)), map[string]int{}
-	for range machine.Tries(80, 30) {
+	for range tier.Tries(80, 30) {
 		c := randomStable(r)
 		if _, replaced := pjrt.WithKernels(c.program("")); replaced == 0 {
 			continue // XLA crashes on some of them.

@@ -22,7 +22,7 @@ import (
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/bounded"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // openKernels opens the CPU with oneDNN's kernels.
@@ -209,7 +209,7 @@ func TestConvolutionKernels(t *testing.T) {
 			t.Logf("%d threads: %+v", threads, c)
 			sameWithKernels(t, backend, c.convolve, want, c.inputs(r)...)
 		}
-		for i := range machine.Tries(60, 20) {
+		for i := range tier.Tries(60, 20) {
 			c := randomConvolution(r)
 			if i%3 == 0 {
 				c.batch = 1 + r.IntN(24) // Threads divide it, evenly or not.
@@ -279,7 +279,7 @@ func (c productCase) multiply(inputs []*graph.Node) []*graph.Node {
 func TestProductKernels(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
 		backend, r := openKernels(t), rand.New(rand.NewPCG(3, 4))
-		for range machine.Tries(30, 10) {
+		for range tier.Tries(30, 10) {
 			c := randomProduct(r)
 			t.Logf("%d threads: %+v", limitThreads(t, r), c)
 			sameWithKernels(t, backend, c.multiply, 3, noise(r, dtypes.Float32, c.a...), noise(r, dtypes.Float32, c.b...))

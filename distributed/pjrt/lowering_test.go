@@ -21,8 +21,8 @@ import (
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/distributed/tcp"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/tier"
 )
 
 // lowering is the variable that selects the lowering in the ranks of a test.
@@ -52,7 +52,7 @@ func everyLowering(t *testing.T, body func(t *testing.T, rank int, backend compu
 		body(t, rank, backend)
 		return
 	}
-	ranktest.RunWith(t, machine.Fewer([]ranktest.Launcher{
+	ranktest.RunWith(t, tier.Fewer([]ranktest.Launcher{
 		ranktest.OpenMPI.With(" by MPI", lowering+"=mpi"), ranktest.Torchrun.With(" over TCP", lowering+"=tcp"),
 		ranktest.Torchrun.OnGPUs(t, 2).With(" by XLA", lowering+"=native"), ranktest.MPICH.With(" by MPI", lowering+"=mpi"),
 	}, 3), 2, nil)

@@ -12,7 +12,7 @@ import (
 
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // TestParts: the update of a part of a weight, in the weight's memory, equals XLA's, for random
@@ -23,7 +23,7 @@ func TestParts(t *testing.T) {
 		pjrt.SetMinUpdate(1)
 		pjrt.SetMinTrained(1)
 		updated := map[bool]int{}
-		cases := machine.Tries(40, 12)
+		cases := tier.Tries(40, 12)
 		for i := range cases {
 			c := randomPart(r)
 			t.Logf("case %d, %d threads: %+v", i, limitThreads(t, r), c)

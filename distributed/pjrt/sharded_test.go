@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/distributed/pjrt"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // same makes ranks agree on random numbers.
@@ -66,7 +66,7 @@ func TestAllGather(t *testing.T) {
 	everyLowering(t, func(t *testing.T, rank int, backend compute.Backend) {
 		random := rand.New(rand.NewPCG(same, 0))
 		for _, dtype := range everyType {
-			for _, dimensions := range machine.Fewer([][]int{{}, {0, 3}, {1 + random.IntN(700), 3}, {1}, {5}, {3, 4}, {2, 1, 3}, {1 + random.IntN(20_000)}}, 3) {
+			for _, dimensions := range tier.Fewer([][]int{{}, {0, 3}, {1 + random.IntN(700), 3}, {1}, {5}, {3, 4}, {2, 1, 3}, {1 + random.IntN(20_000)}}, 3) {
 				exec := graph.MustNewExec(backend, func(x *graph.Node) *graph.Node {
 					return graph.ConvertDType(pjrt.AllGather(graph.ConvertDType(x, dtype)), dtypes.Float32)
 				})
@@ -86,7 +86,7 @@ func TestReduceScatter(t *testing.T) {
 	everyLowering(t, func(t *testing.T, rank int, backend compute.Backend) {
 		random := rand.New(rand.NewPCG(same, 1))
 		for _, dtype := range everyType {
-			for _, dimensions := range machine.Fewer([][]int{{1}, {1, 0}, {1 + random.IntN(700), 3}, {3}, {2, 3}, {1, 1, 5}, {0, 3}, {1 + random.IntN(20_000)}}, 3) {
+			for _, dimensions := range tier.Fewer([][]int{{1}, {1, 0}, {1 + random.IntN(700), 3}, {3}, {2, 3}, {1, 1, 5}, {0, 3}, {1 + random.IntN(20_000)}}, 3) {
 				checkScattered(t, rank, backend, dtype, dimensions)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // TestTrainedProduct: an update whose gradient is a product, of matrices in any order in memory,
@@ -23,7 +23,7 @@ func TestTrainedProduct(t *testing.T) {
 		backend, r := openKernels(t), rand.New(rand.NewPCG(11, 12))
 		pjrt.SetMinUpdate(1)
 		pjrt.SetMinTrained(1)
-		for i := range machine.Tries(40, 14) {
+		for i := range tier.Tries(40, 14) {
 			c := randomTrained(r)
 			t.Logf("case %d, %d threads: %+v", i, limitThreads(t, r), c)
 			pjrt.StartTrace(1000)

@@ -1,10 +1,12 @@
 package ranktest
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"testing"
 
 	"gonbatch/internal/rundir"
 )
@@ -35,4 +37,16 @@ func SharePrograms() {
 	if name, folder, _ := strings.Cut(SharedPrograms(), "="); os.Getenv(name) == "" {
 		_ = os.Setenv(name, folder) //nolint:forbidigo // the ranks inherit it
 	}
+}
+
+// QuickMain is the TestMain of a package whose tests compile small programs. Benchmarks compile
+// them as usual.
+//
+//	func TestMain(m *testing.M) { ranktest.QuickMain(m) }
+func QuickMain(m *testing.M) {
+	flag.Parse()
+	if flag.Lookup("test.bench").Value.String() == "" {
+		CompileQuickly()
+	}
+	os.Exit(m.Run())
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // CheckHuge broadcasts and adds up more than 2^31 bytes, which MPI can't count with its 32 bits. It
-// needs about 2 GB of memory for each rank. With the race detector, there are fewer.
+// needs about 2 GB of memory for each rank. With -short, there are fewer.
 func CheckHuge[C Comm](t *testing.T, c C, allReduce func(C, []int32) error) {
 	t.Helper()
 	const root = 1

@@ -184,7 +184,7 @@ func (o operation) run(c *tcp.Comm) ([]byte, error) {
 // the host.
 func TestPrograms(t *testing.T) {
 	sizes := map[string][]int{"in process": {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 20}, "loopback": {2, 3, 6}}
-	if testing.Short() { // With the race detector.
+	if testing.Short() {
 		sizes = map[string][]int{"in process": {1, 2, 3, 6}, "loopback": {3}}
 	}
 	for name, sizes := range sizes {

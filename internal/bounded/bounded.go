@@ -27,7 +27,7 @@ const Limit = 20 * time.Minute
 
 // Times around the end of a command that hangs.
 const (
-	showTime  = 10 * time.Second // for processes to show where they are
+	showTime  = 10 * time.Second // for processes to show where they are, or to end
 	killPause = 100 * time.Millisecond
 )
 
@@ -68,14 +68,8 @@ func Mark(cmd *exec.Cmd) (end func() (killed int)) {
 	mark := newMark()
 	cmd.Env = append(cmd.Environ(), mark)
 	return func() (killed int) {
-		for begin := time.Now(); signal(mark, 0) > 0 && time.Since(begin) < showTime; {
-			time.Sleep(killPause / 10)
-		}
-		for found := signal(mark, syscall.SIGKILL); found > 0; found = signal(mark, syscall.SIGKILL) {
-			killed = max(killed, found)
-			time.Sleep(killPause)
-		}
-		return killed
+		untilNone(mark, 0)
+		return untilNone(mark, syscall.SIGKILL)
 	}
 }
 
@@ -103,13 +97,22 @@ func run(cmd *exec.Cmd, limit time.Duration) error {
 // end ends all processes with the mark in their environment and returns their number.
 func end(mark string) int {
 	found := signal(mark, syscall.SIGABRT)
-	for begin := time.Now(); signal(mark, 0) > 0 && time.Since(begin) < showTime; {
-		time.Sleep(killPause)
-	}
-	for begin := time.Now(); signal(mark, syscall.SIGKILL) > 0 && time.Since(begin) < showTime; {
-		time.Sleep(killPause)
-	}
+	untilNone(mark, 0)
+	untilNone(mark, syscall.SIGKILL)
 	return found
+}
+
+// untilNone sends a signal to the processes with the mark again and again, until there are none or
+// showTime has passed, and returns how many there were.
+func untilNone(mark string, s syscall.Signal) (most int) {
+	for begin := time.Now(); time.Since(begin) < showTime; time.Sleep(killPause) {
+		n := signal(mark, s)
+		if n == 0 {
+			break
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // signal sends a signal to all processes with the mark and returns their number.

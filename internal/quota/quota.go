@@ -2,8 +2,7 @@
 // job may see all CPUs of its machine and still be stopped most of the time, because its group may
 // use only so many seconds of CPU time a second.
 //
-//	q, err := quota.Read() // {CPUs: 2.5, ID: 5012}
-//	if n := q.Whole(); n > 0 { … } // 2: so many threads can run all the time
+//	q, err := quota.Read() // {CPUs: 2, Group: 5012}: two threads can run all the time
 //
 // See https://docs.kernel.org/admin-guide/cgroup-v2.html (cpu.max) and
 // https://docs.kernel.org/scheduler/sched-bwc.html (version 1).
@@ -26,20 +25,12 @@ import (
 
 // Quota is the CPU time that a control group may use.
 type Quota struct {
-	// CPUs is the CPU time, in seconds a second. Without a quota, it is 0.
-	CPUs float64
-	// ID identifies the control group that has this quota, on its machine: all of its processes
+	// CPUs is the CPU time, in seconds a second, rounded down to a whole number, but at least 1: so
+	// many threads can run all the time. Without a quota, it is 0.
+	CPUs int
+	// Group identifies the control group that has this quota, on its machine: all of its processes
 	// share it.
-	ID uint64
-}
-
-// Whole returns the number of threads that the quota lets run all the time: CPUs rounded down, but
-// at least 1. Without a quota, it returns 0.
-func (q Quota) Whole() int {
-	if q.CPUs == 0 {
-		return 0
-	}
-	return max(int(q.CPUs), 1)
+	Group uint64
 }
 
 // Read returns the least quota of this process's groups and of the groups that contain them.
@@ -68,8 +59,8 @@ func Read() (Quota, error) {
 func NumCPU() (int, error) {
 	n := runtime.NumCPU()
 	q, err := Read()
-	if whole := q.Whole(); whole > 0 {
-		n = min(n, whole)
+	if q.CPUs > 0 {
+		n = min(n, q.CPUs)
 	}
 	return n, err
 }
@@ -77,26 +68,18 @@ func NumCPU() (int, error) {
 // least returns the least quota of the groups, which are at the mounts.
 func least(groups []procfs.Cgroup, mounts []*procfs.MountInfo) (found Quota, err error) {
 	for _, group := range groups {
-		version, ofGroup := versionOf(group)
-		if version == nil {
-			continue
-		}
 		for _, mount := range mounts {
-			if !ofGroup(mount) {
+			read := version(group, mount)
+			if read == nil {
 				continue
 			}
-			inside, ok := within(group.Path, mount.Root)
-			for ; ok; inside = path.Dir(inside) {
-				dir := path.Join(mount.MountPoint, inside)
-				q, err := version(dir)
+			for _, dir := range folders(group.Path, mount) {
+				cpus, err := read(dir)
 				if err != nil {
 					return Quota{}, fmt.Errorf("quota: %w", err)
 				}
-				if q > 0 && (found.CPUs == 0 || q < found.CPUs) {
-					found = Quota{q, inode(dir)}
-				}
-				if inside == "/" {
-					break
+				if cpus > 0 && (found.CPUs == 0 || cpus < found.CPUs) {
+					found = Quota{cpus, inode(dir)}
 				}
 			}
 		}
@@ -113,33 +96,33 @@ func inode(dir string) uint64 {
 	return stat.Ino
 }
 
-// versionOf returns how to read the quota of a group, and which mounts show it. A group without
-// quotas has neither.
-func versionOf(group procfs.Cgroup) (read func(dir string) (float64, error), shown func(*procfs.MountInfo) bool) {
+// version returns how to read the quota of a group at a mount, or nil if that doesn't show it.
+func version(group procfs.Cgroup, mount *procfs.MountInfo) (read func(dir string) (int, error)) {
+	_, cpu := mount.SuperOptions["cpu"]
 	switch {
-	case group.HierarchyID == 0:
-		return version2, func(m *procfs.MountInfo) bool { return m.FSType == "cgroup2" }
-	case slices.Contains(group.Controllers, "cpu"):
-		return version1, func(m *procfs.MountInfo) bool {
-			_, cpu := m.SuperOptions["cpu"]
-			return m.FSType == "cgroup" && cpu
-		}
+	case group.HierarchyID == 0 && mount.FSType == "cgroup2":
+		return version2
+	case slices.Contains(group.Controllers, "cpu") && mount.FSType == "cgroup" && cpu:
+		return version1
 	}
-	return nil, nil
+	return nil
 }
 
-// within returns the path of a group inside a mount, which begins at root. A group that the mount
-// doesn't show is not ok.
-func within(group, root string) (inside string, ok bool) {
-	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(root, "/"))
+// folders lists the folder of a group at a mount, and those of the groups that contain it, as far
+// as the mount shows them.
+func folders(group string, mount *procfs.MountInfo) (dirs []string) {
+	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(mount.Root, "/"))
 	if !ok || rest != "" && rest[0] != '/' || strings.Contains(group+"/", "/../") {
-		return "", false
+		return nil
 	}
-	return path.Join("/", rest), true
+	for rest = path.Join("/", rest); rest != "/"; rest = path.Dir(rest) {
+		dirs = append(dirs, path.Join(mount.MountPoint, rest))
+	}
+	return append(dirs, mount.MountPoint)
 }
 
 // version2 reads cpu.max: the microseconds of CPU time in a period, or max, and the period.
-func version2(dir string) (float64, error) {
+func version2(dir string) (int, error) {
 	text, err := readFile(path.Join(dir, "cpu.max"))
 	fields := strings.Fields(text)
 	if err != nil || len(fields) != 2 || fields[0] == "max" {
@@ -149,7 +132,7 @@ func version2(dir string) (float64, error) {
 }
 
 // version1 reads the same from two files. -1 stands for no quota.
-func version1(dir string) (float64, error) {
+func version1(dir string) (int, error) {
 	time, err := readFile(path.Join(dir, "cpu.cfs_quota_us"))
 	if err != nil || time == "" || strings.HasPrefix(time, "-") {
 		return 0, err
@@ -161,16 +144,14 @@ func version1(dir string) (float64, error) {
 	return divide(dir, time, period)
 }
 
-func divide(dir, time, period string) (float64, error) {
-	t, err := strconv.ParseFloat(time, 64)
-	p, err2 := strconv.ParseFloat(period, 64)
-	if err := errors.Join(err, err2); err != nil || !(t > 0) || !(p > 0) {
-		return 0, fmt.Errorf("%s: a quota of %q in %q microseconds: %w", dir, time, period, errors.Join(errNoQuota, err))
+func divide(dir, time, period string) (int, error) {
+	t, err := strconv.Atoi(time)
+	p, err2 := strconv.Atoi(period)
+	if err != nil || err2 != nil || t <= 0 || p <= 0 {
+		return 0, fmt.Errorf("%s: %q microseconds in %q are not a quota", dir, time, period)
 	}
-	return t / p, nil
+	return max(t/p, 1), nil
 }
-
-var errNoQuota = errors.New("not a quota")
 
 // readFile returns the text of a file; "" if it doesn't exist, as in the group at the root.
 func readFile(name string) (string, error) {

@@ -22,26 +22,25 @@ func TestLeast(t *testing.T) {
 	for _, test := range []struct {
 		name, version, root, group string
 		files                      map[string]string
-		want                       float64
-		whole                      int
+		want                       int
 		at                         string
 	}{
-		{"none", v2, "/", "/user.slice", map[string]string{"user.slice/cpu.max": "max 100000"}, 0, 0, ""},
-		{"no file", v2, "/", "/", nil, 0, 0, ""},
-		{"its own", v2, "/", "/job/step", map[string]string{"job/cpu.max": "max 100000", "job/step/cpu.max": "250000 100000"}, 2.5, 2, "/job/step"},
-		{"its parent's", v2, "/", "/job/step", map[string]string{"job/cpu.max": "300000 100000", "job/step/cpu.max": "800000 100000"}, 3, 3, "/job"},
-		{"less than one CPU", v2, "/", "/job", map[string]string{"job/cpu.max": "20000 100000"}, 0.2, 1, "/job"},
-		{"another period", v2, "/", "/job", map[string]string{"job/cpu.max": "40000 10000"}, 4, 4, "/job"},
-		{"a container's namespace", v2, "/", "/", map[string]string{"cpu.max": "150000 100000"}, 1.5, 1, "/"},
-		{"a container that sees the host's path", v2, "/docker/3f", "/docker/3f/app", map[string]string{"cpu.max": "500000 100000", "app/cpu.max": "max 100000"}, 5, 5, "."},
-		{"a path outside the namespace", v2, "/", "/../other", map[string]string{"cpu.max": "200000 100000"}, 0, 0, ""},
-		{"a path beside the mount", v2, "/docker/3f", "/docker/3f5", map[string]string{"cpu.max": "200000 100000"}, 0, 0, ""},
-		{"two dots in a name", v2, "/", "/job..1", map[string]string{"job..1/cpu.max": "200000 100000"}, 2, 2, "job..1"},
-		{"version 1, none", v1, "/", "/job", map[string]string{"job/cpu.cfs_quota_us": "-1", "job/cpu.cfs_period_us": "100000"}, 0, 0, ""},
-		{"version 1", v1, "/", "/job/step", map[string]string{"job/step/cpu.cfs_quota_us": "150000", "job/step/cpu.cfs_period_us": "50000"}, 3, 3, "/job/step"},
+		{"none", v2, "/", "/user.slice", map[string]string{"user.slice/cpu.max": "max 100000"}, 0, ""},
+		{"no file", v2, "/", "/", nil, 0, ""},
+		{"its own", v2, "/", "/job/step", map[string]string{"job/cpu.max": "max 100000", "job/step/cpu.max": "250000 100000"}, 2, "/job/step"},
+		{"its parent's", v2, "/", "/job/step", map[string]string{"job/cpu.max": "300000 100000", "job/step/cpu.max": "800000 100000"}, 3, "/job"},
+		{"less than one CPU", v2, "/", "/job", map[string]string{"job/cpu.max": "20000 100000"}, 1, "/job"},
+		{"another period", v2, "/", "/job", map[string]string{"job/cpu.max": "40000 10000"}, 4, "/job"},
+		{"a container's namespace", v2, "/", "/", map[string]string{"cpu.max": "150000 100000"}, 1, "/"},
+		{"a container that sees the host's path", v2, "/docker/3f", "/docker/3f/app", map[string]string{"cpu.max": "500000 100000", "app/cpu.max": "max 100000"}, 5, "."},
+		{"a path outside the namespace", v2, "/", "/../other", map[string]string{"cpu.max": "200000 100000"}, 0, ""},
+		{"a path beside the mount", v2, "/docker/3f", "/docker/3f5", map[string]string{"cpu.max": "200000 100000"}, 0, ""},
+		{"two dots in a name", v2, "/", "/job..1", map[string]string{"job..1/cpu.max": "200000 100000"}, 2, "job..1"},
+		{"version 1, none", v1, "/", "/job", map[string]string{"job/cpu.cfs_quota_us": "-1", "job/cpu.cfs_period_us": "100000"}, 0, ""},
+		{"version 1", v1, "/", "/job/step", map[string]string{"job/step/cpu.cfs_quota_us": "150000", "job/step/cpu.cfs_period_us": "50000"}, 3, "/job/step"},
 		{"version 1, its parent's", v1, "/", "/job/step", map[string]string{
 			"job/step/cpu.cfs_quota_us": "-1", "job/step/cpu.cfs_period_us": "100000", "job/cpu.cfs_quota_us": "190000", "job/cpu.cfs_period_us": "100000",
-		}, 1.9, 1, "/job"},
+		}, 1, "/job"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -66,10 +65,10 @@ func TestLeast(t *testing.T) {
 			got, err := least([]procfs.Cgroup{{HierarchyID: 7, Controllers: []string{"cpuset"}, Path: "/x"}, group}, mounts)
 			want := Quota{CPUs: test.want}
 			if test.want > 0 {
-				want.ID = inode(filepath.Join(dir, test.at))
+				want.Group = inode(filepath.Join(dir, test.at))
 			}
-			if err != nil || got != want || got.Whole() != test.whole {
-				t.Errorf("%+v, %d, %v; want %+v, %d", got, got.Whole(), err, want, test.whole)
+			if err != nil || got != want {
+				t.Errorf("%+v, %v; want %+v", got, err, want)
 			}
 		})
 	}
@@ -96,7 +95,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asChild) != "" {
 		q, err := Read()
 		n, err2 := NumCPU()
-		fmt.Println(q.CPUs, q.ID != 0, n, errors.Join(err, err2))
+		fmt.Println(q.CPUs, q.Group != 0, n, errors.Join(err, err2))
 		return
 	}
 	os.Exit(m.Run())
@@ -108,7 +107,7 @@ func TestReal(t *testing.T) {
 	cmd := exec.Command(join[0], append(join[1:], os.Args[0])...)
 	cmd.Env = append(os.Environ(), asChild+"=1")
 	out, err := cmd.CombinedOutput()
-	if want := fmt.Sprintf("2.6 true %d <nil>\n", min(runtime.NumCPU(), 2)); err != nil || string(out) != want {
+	if want := fmt.Sprintf("2 true %d <nil>\n", min(runtime.NumCPU(), 2)); err != nil || string(out) != want {
 		t.Errorf("%v: %q, want %q", err, out, want)
 	}
 }

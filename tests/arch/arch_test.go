@@ -43,7 +43,7 @@ var layers = []layer{
 	{name: "modules", packages: []string{"internal/gomodule"}, mayImport: []string{"internal/embedded"}},
 	{name: "commands of tests", packages: []string{"internal/bounded"}, mayImport: []string{"internal/proc"}},
 	{name: "downloads", packages: []string{"internal/fetch"}, mayImport: []string{"internal/solo"}},
-	{name: "leaves", packages: []string{"internal/allranks", "internal/rundir", "internal/cluster", "internal/cpulib", "internal/dtype", "internal/embedded", "internal/forecast", "internal/gocell", "internal/hugepages", "internal/machine", "internal/nbformat", "internal/plural", "internal/proc", "internal/quota", "internal/sharedlib", "internal/solo", "internal/userdir", "internal/yamldoc"}},
+	{name: "leaves", packages: []string{"internal/allranks", "internal/rundir", "internal/cluster", "internal/cpulib", "internal/dtype", "internal/embedded", "internal/forecast", "internal/gocell", "internal/hugepages", "internal/machine", "internal/nbformat", "internal/plural", "internal/proc", "internal/quota", "internal/sharedlib", "internal/solo", "internal/tier", "internal/userdir", "internal/yamldoc"}},
 	{name: "root", packages: []string{root}},
 }
 

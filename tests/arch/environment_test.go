@@ -87,6 +87,7 @@ func environmentCalls(t *testing.T, name string) (positions []string) {
 var skippers = map[string]string{
 	"internal/machine/lacks.go":             "Lacks itself",
 	"internal/machine/lacks_test.go":        "its test",
+	"internal/tier/tier.go":                 "the test is of the second tier",
 	"internal/quota/quotatest/quotatest.go": "even for root, the control groups of most containers are read-only",
 	"tests/arch/pins_test.go":               "newer versions of modules work: that is news, and lacks nothing",
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"gonbatch/internal/bounded"
-	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 )
 
 // pinned are the modules whose internals distributed/pjrt uses: a new version may break it.
@@ -21,7 +21,7 @@ var pinned = []string{"github.com/gomlx/gomlx", "github.com/gomlx/go-xla", "gith
 // XLA's binding, if the module cache has any. The test is then skipped, with the command that
 // updates the pins.
 func TestPins(t *testing.T) {
-	machine.Long(t)
+	tier.Long(t)
 	root := sourceRoot(t)
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/machine"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/jupyter"
 )
 
@@ -45,7 +46,7 @@ const comparedEvery = 20
 //	go run ./tests/corpus/compare -rules tests/corpus/rules/users.yaml tests/corpus/users
 func TestForeign(t *testing.T) {
 	m := newTestMachine(t)
-	today, part := time.Now().YearDay(), machine.Tries(1, 3)
+	today, part := time.Now().YearDay(), tier.Tries(1, 3)
 	for _, f := range foreign {
 		rules, err := ReadRules(filepath.Join("rules", f.name+".yaml"))
 		if err != nil {
