@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -32,7 +31,7 @@ var adamTerms = []term{
 var adamScalars = []string{"KEEP1", "ADD1", "DEBIAS1", "KEEP2", "ADD2", "DEBIAS2", "EPSILON", "RATE", "DECAY", "SCALE"}
 
 // arrayOperation matches an operation without a body, with its types.
-var arrayOperation = regexp.MustCompile(`(?m)^    (%\w+) = "stablehlo\.(\w+)"\(([^()]*)\)((?: \{[^{}]*\})?) : \(([^()]*)\) -> (tensor<[^<>]*>)$`)
+var arrayOperation = wholePattern(`"stablehlo.`, `    (%\w+) = "stablehlo\.(\w+)"\(([^()]*)\) ((?:\{[^{}]*\} )?): \(([^()]*)\) -> (tensor<[^<>]*>)`)
 
 // arrays are the operations of a function, by their results.
 type arrays map[string]arrayOf
@@ -40,7 +39,7 @@ type arrays map[string]arrayOf
 // arrayOf is an operation whose result is an array of that shape.
 type arrayOf struct {
 	statement
-	attributes string
+	attributes string   // With a space behind; may be empty.
 	types      []string // Of the operands.
 	shape      string
 }
@@ -50,7 +49,7 @@ const fill = "fill"
 
 func arraysOf(statements string) arrays {
 	all := arrays{}
-	for _, m := range arrayOperation.FindAllStringSubmatch(statements, -1) {
+	for _, m := range arrayOperation.all(statements) {
 		v := arrayOf{statement{operation: m[2], operands: list(m[3])}, m[4], list(m[5]), m[6]}
 		if v.operation == "broadcast_in_dim" && m[5] == "tensor<f32>" {
 			v.operation = fill
@@ -170,7 +169,7 @@ func (a arrays) unscaled(call string, names map[string]string) string {
 	}
 	for i, v := range slices.Backward(moves) {
 		moved := fmt.Sprintf("%s_gradient_%d", call, i)
-		fmt.Fprintf(&written, "    %s = \"stablehlo.%s\"(%s)%s : (%s) -> %s\n", moved, v.operation, value, v.attributes, v.types[0], v.shape)
+		fmt.Fprintf(&written, "    %s = \"stablehlo.%s\"(%s) %s: (%s) -> %s\n", moved, v.operation, value, v.attributes, v.types[0], v.shape)
 		value = moved
 	}
 	names["g"] = value
@@ -205,26 +204,25 @@ func withAdam(module string) (string, int) {
 func updatesByAdam(statements string) (string, int) {
 	a := arraysOf(statements)
 	moments := map[string]string{} // The new moments, by the values that they replace as results.
-	out := arrayOperation.ReplaceAllStringFunc(statements, func(statement string) string {
-		m := arrayOperation.FindStringSubmatch(statement)
+	out, _ := arrayOperation.replace(statements, func(m []string) (string, bool) {
 		if m[2] != "subtract" || sizeOf(m[6]) < minAdam {
-			return statement
+			return "", false
 		}
 		names, ok := a.adamOf(m[1])
 		if !ok {
-			return statement
+			return "", false
 		}
 		call := "%gonbatch_adam_" + strings.TrimPrefix(m[1], "%")
 		before := a.unscaled(call, names)
 		moments[names["new_m"]], moments[names["new_v"]] = call+"#1", call+"#2"
-		return adamConstants(call) + before + adamCall(call, m[1], m[6], names)
+		return adamConstants(call) + before + adamCall(call, m[1], m[6], names), true
 	})
-	out = mainReturn.ReplaceAllStringFunc(out, func(statement string) string {
-		values := list(mainReturn.FindStringSubmatch(statement)[1])
+	out, _ = mainReturn.replace(out, func(m []string) (string, bool) {
+		values := list(m[1])
 		for i, value := range values {
 			values[i] = cmp.Or(moments[value], value)
 		}
-		return `    "stablehlo.return"(` + strings.Join(values, ", ") + ")"
+		return `    "stablehlo.return"(` + strings.Join(values, ", ") + ")", true
 	})
 	return out, len(moments) / 2
 }

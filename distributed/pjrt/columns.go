@@ -2,7 +2,6 @@ package pjrt
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -16,14 +15,14 @@ var minColumns = 1 << 17
 //	      %6 = "stablehlo.add"(%lhs, %rhs) : (tensor<f32>, tensor<f32>) -> tensor<f32>
 //	      "stablehlo.return"(%6) : (tensor<f32>) -> ()
 //	}) { dimensions = array<i64: 0, 1> } : (tensor<4x256x384xf32>, tensor<f32>) -> tensor<384xf32>
-var rowSum = regexp.MustCompile(`(?m)^( *)(%\w+) = "stablehlo\.reduce"\((%\w+), (%\w+)\) \(\{\n` +
-	` *\^\w+\((%\w+): tensor<f32>, (%\w+): tensor<f32>\) *:\n` +
-	` *(%\w+) = "stablehlo\.add"\((%\w+), (%\w+)\) : \(tensor<f32>, tensor<f32>\) -> tensor<f32>\n` +
-	` *"stablehlo\.return"\((%\w+)\) : \(tensor<f32>\) -> \(\)\n` +
+var rowSum = startPattern(`"stablehlo.reduce"(`, `( *)(%\w+) = "stablehlo\.reduce"\((%\w+), (%\w+)\) \(\{\n`+
+	` *\^\w+\((%\w+): tensor<f32>, (%\w+): tensor<f32>\) *:\n`+
+	` *(%\w+) = "stablehlo\.add"\((%\w+), (%\w+)\) : \(tensor<f32>, tensor<f32>\) -> tensor<f32>\n`+
+	` *"stablehlo\.return"\((%\w+)\) : \(tensor<f32>\) -> \(\)\n`+
 	` *\}\) \{ dimensions = array<i64: ([\d, ]+)> \} : \((tensor<[^<>]*>), tensor<f32>\) -> (tensor<[^<>]*>)`)
 
 // zero matches a constant that is 0.
-var zero = regexp.MustCompile(`(?m)^ *(%\w+) = "stablehlo\.constant"\(\) \{ value = dense<0(?:\.0*)?> : tensor<f32> \}`)
+var zero = startPattern(`"stablehlo.constant"() { value = dense<0`, ` *(%\w+) = "stablehlo\.constant"\(\) \{ value = dense<0(?:\.0*)?> : tensor<f32> \}`)
 
 // withColumns replaces the sums over the rows of large float32 matrices, such as the gradients of
 // biases, which XLA adds up in several passes. It returns how many.
@@ -37,25 +36,22 @@ func withColumns(module string) (out string, replaced int) {
 
 func sumsOfColumns(statements string) (out string, replaced int) {
 	zeros := map[string]bool{}
-	for _, m := range zero.FindAllStringSubmatch(statements, -1) {
+	for _, m := range zero.all(statements) {
 		zeros[m[1]] = true
 	}
-	out = rowSum.ReplaceAllStringFunc(statements, func(statement string) string {
-		m := rowSum.FindStringSubmatch(statement)
+	return rowSum.replace(statements, func(m []string) (string, bool) {
 		indent, name, x, first, xType, out := m[1], m[2], m[3], m[4], m[12], m[13]
 		rows, columns := rowsAndColumns(dimensionsOf(xType), numbersIn(m[11]))
 		added := [2]string{m[8], m[9]} == [2]string{m[5], m[6]} && m[10] == m[7]
 		if !added || !zeros[first] || rows < 2 || rows*columns < minColumns {
-			return statement
+			return "", false
 		}
-		replaced++
 		// A product of the same matrix has the same reshape, so XLA computes the matrix once.
 		matrix, matrixType := "%gonbatch_rows_"+strings.TrimPrefix(name, "%"), fmt.Sprintf("tensor<%dx%dxf32>", rows, columns)
 		reshape := fmt.Sprintf("%s%s = \"stablehlo.reshape\"(%s) : (%s) -> %s\n", indent, matrix, x, xType, matrixType)
 		o := operation{indent: indent, name: name, a: matrix, b: matrix, aType: matrixType, bType: matrixType, out: out}
-		return reshape + o.kernelCall(columnsTarget, []int{rows, columns})
+		return reshape + o.kernelCall(columnsTarget, []int{rows, columns}), true
 	})
-	return out, replaced
 }
 
 // rowsAndColumns returns the numbers of rows and columns of the matrix whose rows are added up if

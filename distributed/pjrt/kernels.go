@@ -165,11 +165,11 @@ type operation struct {
 //	%2 = "stablehlo.NAME"(%0, %1) {
 //	  ...
 //	} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
-func operationPattern(name string) *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^( *)(%\w+) = "stablehlo\.` + name + `"\((%\w+), (%\w+)\) \{([^{}]*)\} : \((tensor<[^<>]*>), (tensor<[^<>]*>)\) -> (tensor<[^<>]*>)`)
+func operationPattern(name string) pattern {
+	return startPattern(`"stablehlo.`+name+`"(`, `( *)(%\w+) = "stablehlo\.`+name+`"\((%\w+), (%\w+)\) \{([^{}]*)\} : \((tensor<[^<>]*>), (tensor<[^<>]*>)\) -> (tensor<[^<>]*>)`)
 }
 
-var operationPatterns = map[string]*regexp.Regexp{
+var operationPatterns = map[string]pattern{
 	"convolution": operationPattern("convolution"),
 	"dot_general": operationPattern("dot_general"),
 }
@@ -180,19 +180,7 @@ func asOperation(m []string) operation {
 
 // replaceOperations replaces the operations for which call returns a statement.
 func replaceOperations(module, name string, call func(operation) (string, bool)) (string, int) {
-	if !strings.Contains(module, `"stablehlo.`+name+`"`) {
-		return module, 0
-	}
-	replaced, pattern := 0, operationPatterns[name]
-	out := pattern.ReplaceAllStringFunc(module, func(statement string) string {
-		written, ok := call(asOperation(pattern.FindStringSubmatch(statement)))
-		if !ok {
-			return statement
-		}
-		replaced++
-		return written
-	})
-	return out, replaced
+	return operationPatterns[name].replace(module, func(m []string) (string, bool) { return call(asOperation(m)) })
 }
 
 // kernelCall writes a custom call that computes o's result by a kernel.

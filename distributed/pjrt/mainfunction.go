@@ -1,9 +1,6 @@
 package pjrt
 
-import (
-	"regexp"
-	"strings"
-)
+import "strings"
 
 // mainFunction is the main function of a StableHLO module, in the form that go-xla writes.
 type mainFunction struct {
@@ -45,46 +42,78 @@ type statement struct {
 }
 
 var (
-	// mainHead matches the first line of the function.
-	mainHead = regexp.MustCompile(`(?m)^( *func\.func (?:public )?@main\()(.*)(\) -> )(.*) \{$`)
-	// mainReturn matches its return statement. The bodies of operations are indented more.
-	mainReturn = regexp.MustCompile(`(?m)^    "stablehlo\.return"\(([^()]*)\)`)
-	// mainStatement matches an operation on one line.
-	mainStatement = regexp.MustCompile(`(?m)^    (%\w+) = "stablehlo\.(\w+)"\(([^()]*)\)`)
+	// mainReturn matches the return statement. The bodies of operations are indented more.
+	mainReturn = startPattern(`    "stablehlo.return"(`, `    "stablehlo\.return"\(([^()]*)\)`)
+	// mainStatement matches the first line of an operation.
+	mainStatement = wholePattern(`"stablehlo.`, `    (%\w+) = "stablehlo\.(\w+)"\(([^()]*)\)(?s:.*)`)
 	// mainGather matches an all-gather in place.
-	mainGather = regexp.MustCompile(`(?m)^    (%\w+) = "func\.call"\(([^()]*)\) \{ callee = @gonbatch_` + string(inPlace) + opNames[allGather])
+	mainGather = wholePattern(`"func.call"(`, `    (%\w+) = "func\.call"\(([^()]*)\) \{ callee = @gonbatch_`+string(inPlace)+opNames[allGather]+`(?s:.*)`)
 )
+
+// mainText is the text of a module with a main function.
+type mainText struct {
+	before, parameters string // before ends with the parenthesis before the parameters.
+	results            string // Their types.
+	statements, behind string // The statements end with the operands of the return.
+	returned           string // These operands.
+}
+
+// cutMain cuts a module. It reports false if the module has another form.
+//
+//	func.func @main(PARAMETERS) -> RESULTS {
+//	  STATEMENTS
+//	  "stablehlo.return"(RETURNED) BEHIND
+func cutMain(module string) (t mainText, ok bool) {
+	const mark = "@main("
+	name := strings.Index(module, mark)
+	if name < 0 {
+		return t, false
+	}
+	keywords := strings.TrimLeft(module[strings.LastIndexByte(module[:name], '\n')+1:name], " ")
+	rest := module[name+len(mark):]
+	head, body, _ := strings.Cut(rest, "\n")
+	arrow := strings.LastIndex(head, ") -> ")
+	end := mainReturn.find(rest, len(head))
+	if keywords != "func.func " && keywords != "func.func public " || arrow < 0 || !strings.HasSuffix(head, " {") || body == "" || end == nil {
+		return t, false
+	}
+	t.before, t.parameters = module[:name+len(mark)], head[:arrow]
+	t.results = strings.TrimSuffix(head[arrow+len(") -> "):], " {")
+	t.statements, t.behind = rest[len(head):end[1]], rest[end[1]:]
+	t.returned = rest[end[2]:end[3]]
+	return t, true
+}
+
+// after returns the text behind the parameters.
+func (t mainText) after() string { return ") -> " + t.results + " {" + t.statements + t.behind }
+
+// values returns the parameters.
+func (t mainText) values() (all []value) {
+	for _, written := range list(t.parameters) {
+		name, rest, _ := strings.Cut(written, ": ")
+		all = append(all, parseValue(name, rest))
+	}
+	return all
+}
 
 // parseMain parses a module. It reports false if the module has another form.
 func parseMain(module string) (p *mainFunction, ok bool) {
-	head := mainHead.FindStringSubmatchIndex(module)
-	if head == nil {
+	t, ok := cutMain(module)
+	names, types := list(t.returned), list(unparenthesized(t.results))
+	if !ok || len(names) != len(types) {
 		return nil, false
 	}
-	body := module[head[1]:]
-	end := mainReturn.FindStringSubmatchIndex(body)
-	if end == nil {
-		return nil, false
-	}
-	p = &mainFunction{before: module[:head[3]], after: module[head[5]:], parameterNumbers: map[string]int{}, statements: map[string]statement{}}
-	for i, written := range list(module[head[4]:head[5]]) {
-		name, rest, _ := strings.Cut(written, ": ")
-		v := parseValue(name, rest)
-		p.parameters = append(p.parameters, v)
+	p = &mainFunction{before: t.before, after: t.after(), parameters: t.values(), parameterNumbers: map[string]int{}, statements: map[string]statement{}}
+	for i, v := range p.parameters {
 		p.parameterNumbers[v.name] = i
-	}
-	names := list(body[end[2]:end[3]])
-	types := list(unparenthesized(module[head[8]:head[9]]))
-	if len(names) != len(types) {
-		return nil, false
 	}
 	for i, written := range types {
 		p.results = append(p.results, parseValue(names[i], written))
 	}
-	for _, m := range mainStatement.FindAllStringSubmatch(body[:end[0]], -1) {
+	for _, m := range mainStatement.all(t.statements) {
 		p.statements[m[1]] = statement{operation: m[2], operands: list(m[3])}
 	}
-	for _, m := range mainGather.FindAllStringSubmatch(body[:end[0]], -1) {
+	for _, m := range mainGather.all(t.statements) {
 		p.statements[m[1]] = statement{operation: gatherInPlace, operands: list(m[2])}
 	}
 	return p, true
@@ -93,15 +122,12 @@ func parseMain(module string) (p *mainFunction, ok bool) {
 // inMain replaces the statements of the main function: two functions may have values of the same
 // name. It leaves a module of another form as it is.
 func inMain(module string, f func(statements string) string) string {
-	head := mainHead.FindStringIndex(module)
-	if head == nil {
+	t, ok := cutMain(module)
+	if !ok {
 		return module
 	}
-	end := mainReturn.FindStringIndex(module[head[1]:])
-	if end == nil {
-		return module
-	}
-	return module[:head[1]] + f(module[head[1]:head[1]+end[1]]) + module[head[1]+end[1]:]
+	t.statements = f(t.statements)
+	return t.before + t.parameters + t.after()
 }
 
 // parseValue parses `tensor<8xf32> { a = b }`.

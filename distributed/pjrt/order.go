@@ -2,15 +2,15 @@ package pjrt
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // productLine matches a custom call that multiplies matrices, as operation.kernelCall writes it:
 // its name, the operands, the attributes, their types, and the result's. A fourth operand orders
 // it.
-var productLine = regexp.MustCompile(`^    (%\w+) = stablehlo\.custom_call @` + productTarget + `\(([^()]*)\)( \{.*\}) : \(([^()]*)\) -> (tensor<[^<>]*>)$`)
+var productLine = wholePattern(` = stablehlo.custom_call @`+productTarget+`(`, `    (%\w+) = stablehlo\.custom_call @`+productTarget+`\(([^()]*)\)( \{.*\}) : \(([^()]*)\) -> (tensor<[^<>]*>)`)
 
 // orderProducts is ordered. Tests turn it off.
 var orderProducts = ordered
@@ -22,15 +22,15 @@ var orderProducts = ordered
 // layer's inputs reads the weights, and the update needs only that of the weights: without an
 // order, XLA copies all large weights in each step.
 func ordered(module string) string {
-	p, ok := parseMain(module)
-	if !ok || !p.isMarked() {
-		return module
-	}
+	t, _ := cutMain(module)
 	marked := map[string]string{} // The types of the variables that are updated in place.
-	for _, v := range p.parameters {
+	for _, v := range t.values() {
 		if strings.Contains(v.attributes, shareMark) {
 			marked[v.name] = v.shape
 		}
+	}
+	if len(marked) == 0 {
+		return module
 	}
 	return inMain(module, func(statements string) string { return orderedIn(statements, marked) })
 }
@@ -41,7 +41,7 @@ func orderedIn(statements string, marked map[string]string) string {
 	readersOf := readersIn(statements)
 	lines := strings.Split(statements, "\n")
 	for i, line := range lines {
-		m := productLine.FindStringSubmatch(line)
+		m := productLine.ofLine(line)
 		if m == nil || readersOf[m[1]] == 0 { // A product that isn't used must remain so.
 			continue
 		}
@@ -59,29 +59,53 @@ func orderedIn(statements string, marked map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// statementStart matches the beginning of a statement of the main function, which may have several
-// results. What follows until the next one is part of it.
-var statementStart = regexp.MustCompile(`(?m)^    (?:(%\w+(?:, %\w+)*)(?::\d+)? = |"stablehlo\.return")`)
+// statementStarts returns where the statements of the main function begin. What follows until the
+// next one is part of a statement.
+func statementStarts(statements string) (starts []int) {
+	for at := 0; at < len(statements); {
+		if line := statements[at:]; strings.HasPrefix(line, "    %") || strings.HasPrefix(line, `    "stablehlo.return"`) {
+			starts = append(starts, at)
+		}
+		newline := strings.IndexByte(statements[at:], '\n')
+		if newline < 0 {
+			break
+		}
+		at += newline + 1
+	}
+	return starts
+}
 
-var valueName = regexp.MustCompile(`%\w+`)
+// valueNames returns the names of values in a text, each once.
+func valueNames(text string) []string {
+	var names []string
+	for _, part := range strings.Split(text, "%")[1:] {
+		end := strings.IndexFunc(part, func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+		if end < 0 {
+			end = len(part)
+		}
+		names = append(names, "%"+part[:end])
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // readersIn counts the statements that read each value. Only those count on which the results of
 // the function depend.
 func readersIn(statements string) map[string]int {
 	readers := map[string]int{}
-	starts := statementStart.FindAllStringSubmatchIndex(statements, -1)
+	isRead := func(result string) bool { return readers[result] > 0 }
 	end := len(statements)
-	for i := len(starts) - 1; i >= 0; i-- {
-		at := starts[i]
-		text := statements[at[1]:end]
-		end = at[0]
-		isRead := func(result string) bool { return readers[result] > 0 }
-		if at[2] >= 0 && !slices.ContainsFunc(list(statements[at[2]:at[3]]), isRead) {
-			continue
+	for _, start := range slices.Backward(statementStarts(statements)) {
+		text := statements[start:end]
+		end = start
+		if results, read, ok := strings.Cut(text, " = "); ok && strings.HasPrefix(text, "    %") {
+			results, _, _ = strings.Cut(strings.TrimSpace(results), ":")
+			if !slices.ContainsFunc(list(results), isRead) {
+				continue
+			}
+			text = read
 		}
-		names := valueName.FindAllString(text, -1)
-		slices.Sort(names)
-		for _, name := range slices.Compact(names) {
+		for _, name := range valueNames(text) {
 			readers[name]++
 		}
 	}

@@ -30,14 +30,14 @@ func partsIn(statements string) string {
 	at, written := map[string]int{}, map[string]string{} // The numbers of lines, and new lines, by the values that they define.
 	users := map[string]value{}                          // The last product that reads a value.
 	for i, line := range lines {
-		if m := productLine.FindStringSubmatch(line); m != nil && readers[m[1]] > 0 {
+		if m := productLine.ofLine(line); m != nil && readers[m[1]] > 0 {
 			for _, operand := range list(m[2])[:2] {
 				users[operand] = value{name: m[1], shape: m[5]}
 			}
 		}
 		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		at[name] = i
-		m := updateLine.FindStringSubmatch(line)
+		m := updateLine.ofLine(line)
 		if m == nil {
 			continue
 		}
@@ -47,7 +47,7 @@ func partsIn(statements string) string {
 			continue
 		}
 		lines[i] = partCall(m, p, users[a.reshaped(p.whole)])
-		written[p.part] = fmt.Sprintf("    %s = \"stablehlo.dynamic_slice\"(%s#0, %s)%s : (%s, tensor<i64>) -> %s", p.part, m[1], p.begin, old.attributes, p.shape, old.shape)
+		written[p.part] = fmt.Sprintf("    %s = \"stablehlo.dynamic_slice\"(%s#0, %s) %s: (%s, tensor<i64>) -> %s", p.part, m[1], p.begin, old.attributes, p.shape, old.shape)
 		written[p.result] = fmt.Sprintf("    %s = \"stablehlo.reshape\"(%s#0) : (%s) -> %s", p.result, m[1], p.shape, p.shape)
 	}
 	for name, line := range written {

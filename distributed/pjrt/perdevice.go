@@ -38,26 +38,28 @@ func perDeviceOf(module string) *perDevice {
 	return p
 }
 
-// argument matches an argument of the program whose first dimension is divided.
-var argument = regexp.MustCompile(`(%\w+): tensor<[^<>]*> \{ sdy\.sharding = #sdy\.sharding<@\w+, \[\{"\w+"\}`)
+// firstDivided matches the attributes of a parameter whose first dimension is divided.
+var firstDivided = regexp.MustCompile(`^sdy\.sharding = #sdy\.sharding<@\w+, \[\{"\w+"\}`)
 
 // signature matches the types of the operands and of the result at the end of a statement.
 var signature = regexp.MustCompile(`(?m) : \(([^()]*)\) -> tensor<([^<>]*)>$`)
 
-// findDivided follows the arguments that are divided through the program.
+// findDivided follows the parameters that are divided through the program.
 func (p *perDevice) findDivided(module string) {
 	p.divided = map[string]bool{}
-	for _, m := range argument.FindAllStringSubmatch(module, -1) {
-		p.divided[m[1]] = true
+	if main, ok := cutMain(module); ok {
+		for _, v := range main.values() {
+			p.divided[v.name] = firstDivided.MatchString(v.attributes)
+		}
 	}
-	all := mainStatement.FindAllStringSubmatchIndex(module, -1)
+	all := mainStatement.places(module)
 	for i, at := range all {
 		end := len(module)
 		if i+1 < len(all) {
 			end = all[i+1][0]
 		}
 		s := submatches(module, at)
-		if p.keepsDivision(s[2], list(s[3]), module[at[1]:end]) {
+		if p.keepsDivision(s[2], list(s[3]), module[at[len(at)-1]+1:end]) {
 			p.divided[s[1]] = true
 		}
 	}

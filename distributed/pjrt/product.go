@@ -33,7 +33,7 @@ func withProducts(module string, devices *perDevice) (string, int) {
 	var out strings.Builder
 	replaced := 0
 	for {
-		at := operationPatterns["dot_general"].FindStringSubmatchIndex(module)
+		at := operationPatterns["dot_general"].find(module, 0)
 		if at == nil {
 			break
 		}
@@ -96,17 +96,6 @@ func (c productCall) transposed(indent, name, out string) productCall {
 	c.whole = operation{indent: indent, name: name, a: c.whole.b, b: c.whole.a, aType: c.whole.bType, bType: c.whole.aType, out: out}
 	c.product = c.product.swapped()
 	return c
-}
-
-// submatches returns the substrings at the indices.
-func submatches(text string, indices []int) []string {
-	all := make([]string, len(indices)/2)
-	for i := range all {
-		if indices[2*i] >= 0 {
-			all[i] = text[indices[2*i]:indices[2*i+1]]
-		}
-	}
-	return all
 }
 
 // swapped returns the product whose result is the transposed one: that of b and a.

@@ -2,7 +2,6 @@ package pjrt
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -16,15 +15,15 @@ var minTrained, mostTrained, minTrainedSide = 1 << 20, 128, 256
 // updatePattern matches a custom call of a target that updates a variable, as adamCall and
 // trainedCall write it: its name, the target, the operands, the attributes, and the types of the
 // operands and of the results.
-func updatePattern(targets string) *regexp.Regexp {
-	return regexp.MustCompile(`^    (%\w+):3 = stablehlo\.custom_call @(` + targets + `)\(([^()]*)\)( \{.*\}) : \(([^()]*)\) -> \(([^()]*)\)$`)
+func updatePattern(targets string) pattern {
+	return wholePattern(`:3 = stablehlo.custom_call @`, `    (%\w+):3 = stablehlo\.custom_call @(`+targets+`)\(([^()]*)\)( \{.*\}) : \(([^()]*)\) -> \(([^()]*)\)`)
 }
 
 // adamLine matches an update by a gradient.
 var adamLine = updatePattern(adamTarget)
 
 // formLine matches the form of a product, as operation.kernelCall writes it.
-var formLine = regexp.MustCompile(`^    (%\w+) = stablehlo\.constant dense<\[([-\d, ]+)\]> : tensor<7xi64>$`)
+var formLine = wholePattern(` : tensor<7xi64>`, `    (%\w+) = stablehlo\.constant dense<\[([-\d, ]+)\]> : tensor<7xi64>`)
 
 // stateOperands are the weight and its two moments.
 const stateOperands = 3
@@ -46,11 +45,11 @@ func trainedIn(statements string) string {
 	a := arraysOf(statements)
 	lines := strings.Split(statements, "\n")
 	for i, line := range lines {
-		if m := formLine.FindStringSubmatch(line); m != nil {
+		if m := formLine.ofLine(line); m != nil {
 			forms[m[1]] = numbersIn(m[2])
-		} else if m := productLine.FindStringSubmatch(line); m != nil {
+		} else if m := productLine.ofLine(line); m != nil {
 			products[m[1]] = m
-		} else if m := adamLine.FindStringSubmatch(line); m != nil {
+		} else if m := adamLine.ofLine(line); m != nil {
 			gradient, alone := a.unshaped(list(m[3])[stateOperands], readers)
 			if p := products[gradient]; p != nil && alone && isTrained(forms[list(p[2])[2]]) {
 				lines[i] = trainedCall(m, list(p[2]), list(p[4]))
