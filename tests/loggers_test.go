@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -261,12 +262,32 @@ func readsMLflow(t *testing.T, uri string) {
 	}
 }
 
-// mlflowServer starts a tracking server that ends with the test.
+// mlflow is the tracking server of all tests, which takes long to start: its address, and what ends
+// it.
+var mlflow struct {
+	once    sync.Once
+	address string
+	end     func()
+}
+
+// mlflowServer returns the address of the tracking server of all tests. Each test has experiments
+// of its own.
 func mlflowServer(t *testing.T) string {
+	t.Helper()
+	mlflow.once.Do(func() { mlflow.address, mlflow.end = startMLflow(t) })
+	if mlflow.address == "" {
+		t.Fatal("MLflow's server didn't start: see the first test that needs it")
+	}
+	return mlflow.address
+}
+
+// startMLflow starts a tracking server.
+func startMLflow(t *testing.T) (address string, end func()) {
 	t.Helper()
 	at := ranktest.FreeAddress(t)
 	_, port, _ := strings.Cut(at, ":")
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp("", "gonbatch-mlflow-") // It outlives the test.
+	ok(t, err)
 	cmd := exec.Command(readers(t, "mlflow"), "server", "--host", "127.0.0.1", "--port", port, "--workers", "1",
 		"--backend-store-uri", "sqlite:///"+filepath.Join(dir, "runs.sqlite"), "--artifacts-destination", filepath.Join(dir, "artifacts"))
 	output, err := os.Create(filepath.Join(dir, "server.log"))
@@ -274,13 +295,19 @@ func mlflowServer(t *testing.T) string {
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(os.Environ(), readersEnv...), output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // It starts workers, which must end with it.
 	ok(t, cmd.Start())
-	t.Cleanup(func() {
+	end = func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
-	})
-	address := "http://" + at
+		_ = os.RemoveAll(dir)
+	}
+	address = "http://" + at
+	defer func() {
+		if t.Failed() {
+			end()
+		}
+	}()
 	awaitServer(t, address+"/health", output.Name())
-	return address
+	return address, end
 }
 
 func awaitServer(t *testing.T, address, log string) {

@@ -10,5 +10,9 @@ import (
 // TestMain makes the programs of all tests share a compile cache.
 func TestMain(m *testing.M) {
 	ranktest.SharePrograms()
-	os.Exit(m.Run())
+	code := m.Run()
+	if mlflow.end != nil {
+		mlflow.end()
+	}
+	os.Exit(code)
 }
