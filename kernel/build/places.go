@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 )
@@ -20,8 +21,11 @@ const hiddenSuffix = ".running"
 // mainFiles are the files in which GoNB puts a cell; the second one is for tests.
 var mainFiles = [...]string{"main.go", "main_test.go"}
 
-// hideMain hides the program's text from GoNB until ShowMain.
+// hideMain hides the program's text from GoNB until ShowMain. From now on, an interrupt doesn't end
+// this process: GoNB panics if a build fails and there is no main.go. The kernel interrupts the
+// program instead.
 func (b *builder) hideMain() error {
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	err := os.Rename(b.mainFile(), b.mainFile()+hiddenSuffix)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("hide the program from GoNB: %w", err)

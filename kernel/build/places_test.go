@@ -1,12 +1,21 @@
 package build
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"gonbatch/internal/bounded"
 )
 
 var (
@@ -62,5 +71,35 @@ func TestReadable(t *testing.T) {
 	}
 	if got, want := string(readable(fmt.Appendf(nil, "a: b: main.go:8: c\n"))), "a: b: main.go 8: c\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestInterruptedAtItsEnd: an interrupt that comes when main.go is hidden doesn't make the build
+// fail, which would end GoNB.
+func TestInterruptedAtItsEnd(t *testing.T) {
+	const folder = "TEST_HIDE_MAIN"
+	if dir := os.Getenv(folder); dir != "" {
+		b := &builder{Options: Options{Dir: dir, Verb: []string{"build"}}}
+		if err := b.hideMain(); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+		return
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command(os.Args[0], "-test.run=^TestInterruptedAtItsEnd$")
+	build.Env = append(os.Environ(), folder+"="+dir)
+	if out, err := bounded.CombinedOutput(build); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("main.go is not hidden: %v", err)
 	}
 }
