@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/tier"
 	"gonbatch/models"
 	"gonbatch/models/modelstest"
 )
@@ -45,6 +46,7 @@ func TestResNet18(t *testing.T) {
 
 // TestResNet18Learns: a few steps on one batch must fit it, so the gradient reaches every layer.
 func TestResNet18Learns(t *testing.T) {
+	tier.Long(t)
 	step := trainer(t, models.ResNet18(10), 8, []int{16, 16, 3})
 	first := step()
 	var last float32

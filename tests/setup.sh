@@ -82,14 +82,15 @@ setup_uv() {
 
 # setup_python FOLDER REQUIREMENTS...: a Python environment with exactly these versions. If FOLDER
 # has it already, this is quick. Where uv can't install it, for example because only pip knows the
-# site's mirror, pip does.
+# site's mirror, pip does. The modules are compiled once: where PYTHONDONTWRITEBYTECODE is set, each
+# start of Python would compile them, which takes JupyterLab and MLflow seconds.
 setup_python() {
   local venv=$1 file options=()
   shift
   if cat "$@" | cmp -s - "$venv/requirements.txt"; then return 0; fi
   say "installing $* in $venv"
   for file in "$@"; do options+=(-r "$file"); done
-  if ! python3 -m venv --without-pip "$venv" || ! .cache/uv-venv/bin/uv pip install --quiet --python "$venv/bin/python" "${options[@]}"; then
+  if ! python3 -m venv --without-pip "$venv" || ! .cache/uv-venv/bin/uv pip install --quiet --compile-bytecode --python "$venv/bin/python" "${options[@]}"; then
     say "uv cannot install $*: trying pip"
     python3 -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${options[@]}"

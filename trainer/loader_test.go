@@ -14,6 +14,7 @@ import (
 	"gonbatch/data"
 	"gonbatch/data/load"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/tier"
 	"gonbatch/trainer"
 )
 
@@ -89,7 +90,7 @@ func TestWorkersChangeNothing(t *testing.T) { everywhere(t, testWorkersChangeNot
 
 func testWorkersChangeNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6)) // All ranks draw the same.
-	for range 4 {
+	for range tier.Tries(4, 2) {
 		c := trainer.Config{
 			MaxEpochs: 1 + rng.IntN(3), BatchSize: 12, EvalBatchSize: 1 + rng.IntN(20), Seed: rng.Uint64N(9), Loggers: []string{"none"},
 			LimitTrainBatches: rng.IntN(6), ValCheckInterval: rng.IntN(4), AccumulateGradBatches: 1 + rng.IntN(2), Loader: trainer.LoaderConfig{Workers: -1},

@@ -24,6 +24,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/tier"
 	"gonbatch/trainer"
 )
 
@@ -139,7 +140,7 @@ func mixedNets() map[string]netFn {
 
 // TestMixedModels: the networks train in mixed precision as in single precision.
 func TestMixedModels(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(mixedNets())) {
+	for _, name := range tier.Fewer(slices.Sorted(maps.Keys(mixedNets())), 8) {
 		t.Run(name, func(t *testing.T) {
 			fit := func(precision string, steps int, rate float64) (all []float64, shape map[string]string, skipped int32) {
 				net := mixedNets()[name]
