@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // productLine matches a custom call that multiplies matrices, as operation.kernelCall writes it:
@@ -59,31 +58,10 @@ func orderedIn(statements string, marked map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// statementStarts returns where the statements of the main function begin. What follows until the
-// next one is part of a statement.
-func statementStarts(statements string) (starts []int) {
-	for at := 0; at < len(statements); {
-		if line := statements[at:]; strings.HasPrefix(line, "    %") || strings.HasPrefix(line, `    "stablehlo.return"`) {
-			starts = append(starts, at)
-		}
-		newline := strings.IndexByte(statements[at:], '\n')
-		if newline < 0 {
-			break
-		}
-		at += newline + 1
-	}
-	return starts
-}
-
 // valueNames returns the names of values in a text, each once.
-func valueNames(text string) []string {
-	var names []string
+func valueNames(text string) (names []string) {
 	for _, part := range strings.Split(text, "%")[1:] {
-		end := strings.IndexFunc(part, func(c rune) bool { return c != '_' && !unicode.IsLetter(c) && !unicode.IsDigit(c) })
-		if end < 0 {
-			end = len(part)
-		}
-		names = append(names, "%"+part[:end])
+		names = append(names, "%"+part[:identifierLength([]byte(part))])
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -94,10 +72,11 @@ func valueNames(text string) []string {
 func readersIn(statements string) map[string]int {
 	readers := map[string]int{}
 	isRead := func(result string) bool { return readers[result] > 0 }
-	end := len(statements)
-	for _, start := range slices.Backward(statementStarts(statements)) {
-		text := statements[start:end]
-		end = start
+	var all []string
+	for text := ""; statements != ""; all = append(all, text) {
+		text, statements = statementOf(statements)
+	}
+	for _, text := range slices.Backward(all) {
 		if results, read, ok := strings.Cut(text, " = "); ok && strings.HasPrefix(text, "    %") {
 			results, _, _ = strings.Cut(strings.TrimSpace(results), ":")
 			if !slices.ContainsFunc(list(results), isRead) {

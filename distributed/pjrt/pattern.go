@@ -13,8 +13,7 @@ type pattern struct {
 	whole bool // The form matches all of a statement: Go's regular expressions are then fast.
 }
 
-// wholePattern matches a whole statement of the main function: a line, and if that ends with a
-// brace, what follows until the line with the closing one.
+// wholePattern matches a whole statement of the main function.
 func wholePattern(text, form string) pattern {
 	return pattern{text: text, form: regexp.MustCompile(`\A` + form + `\z`), whole: true}
 }
@@ -35,7 +34,7 @@ func (p pattern) find(program string, from int) []int {
 		begin := from + strings.LastIndexByte(program[from:from+found], '\n') + 1
 		text := program[begin:]
 		if p.whole {
-			text = text[:wholeLength(text)]
+			text, _ = statementOf(text)
 		}
 		if m := p.form.FindStringSubmatchIndex(text); m != nil {
 			for i := range m {
@@ -45,22 +44,24 @@ func (p pattern) find(program string, from int) []int {
 			}
 			return m
 		}
-		from += found + toNewline(program[from+found:])
+		line, _, _ := strings.Cut(program[from+found:], "\n")
+		from += found + len(line)
 	}
 }
 
-// wholeLength returns the length of the statement at the beginning of a text.
-func wholeLength(text string) int {
-	const closing = "\n    }"
-	end := toNewline(text)
-	if end == 0 || text[end-1] != '{' {
-		return end
+// statementOf returns the statement of the main function at the beginning of a text, and what
+// follows. A statement lasts until a line begins the next one.
+func statementOf(text string) (statement, rest string) {
+	for end := 0; ; end++ {
+		newline := strings.IndexByte(text[end:], '\n')
+		if newline < 0 {
+			return text, ""
+		}
+		end += newline
+		if rest := text[end+1:]; strings.HasPrefix(rest, "    %") || strings.HasPrefix(rest, `    "stablehlo.return"`) {
+			return text[:end], rest
+		}
 	}
-	if brace := strings.Index(text[end:], closing); brace >= 0 {
-		end += brace + len(closing)
-		end += toNewline(text[end:])
-	}
-	return end
 }
 
 // places returns the indices of all matches, and of their submatches.
@@ -115,12 +116,4 @@ func submatches(text string, indices []int) []string {
 		}
 	}
 	return all
-}
-
-// toNewline returns the length of the first line.
-func toNewline(text string) int {
-	if i := strings.IndexByte(text, '\n'); i >= 0 {
-		return i
-	}
-	return len(text)
 }
