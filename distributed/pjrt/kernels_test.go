@@ -319,7 +319,7 @@ func TestKernelsInThreads(t *testing.T) {
 // variants of our own kernels.
 func TestOlderProcessor(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^(TestConvolutionKernels|TestProductKernels|TestTrainedProduct|TestTrainedByItself|TestParts)$", "-test.v", fmt.Sprint("-test.short=", testing.Short()))
-	cmd.Env = append(os.Environ(), "ONEDNN_MAX_CPU_ISA=AVX2", "XLA_FLAGS=--xla_cpu_max_isa=AVX2")
+	cmd.Env = append(os.Environ(), "ONEDNN_MAX_CPU_ISA=AVX2", "XLA_FLAGS="+os.Getenv("XLA_FLAGS")+" --xla_cpu_max_isa=AVX2")
 	out, err := bounded.CombinedOutput(cmd)
 	ran := strings.Count(string(out), "\n--- PASS: ") + strings.Count(string(out), "\n--- SKIP: ")
 	if err != nil || ran != 5 {
