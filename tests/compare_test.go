@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/distributed/ranktest"
 	"gonbatch/submit/result"
 	"gonbatch/tests/page"
 )
@@ -16,7 +15,7 @@ import (
 // runs the cells of docs/tour.md in the real kernel, beside the runs. Only the cell with %result
 // gets the name of a run, since this session has submitted none.
 func TestTourCells(t *testing.T) {
-	u := newUser(t, ranktest.QuickCompilation)
+	u := newUser(t, "TRAINER_LIMIT_TEST_BATCHES=4")
 	u.trainMNIST(t, "BatchSize: 32, MaxSteps: 20, GradientClipNorm: 0.5", "optimizer.Adam().LearningRate(2e-3).Done()", "-lr", "7")
 	u.trainMNIST(t, "BatchSize: 32, MaxSteps: 10", "trainer.SGD{LearningRate: 0.05, Momentum: 0.9}")
 	runs := result.Find(filepath.Join(u.folder, "runs", "mnist-*"))

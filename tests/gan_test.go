@@ -23,7 +23,7 @@ import (
 func TestGAN(t *testing.T) {
 	for _, tasks := range tier.Fewer([]string{"2", "1"}, 1) {
 		t.Run(tasks+" ranks", func(t *testing.T) {
-			u := newUser(t, ranktest.QuickCompilation)
+			u := newUser(t, "TRAINER_LIMIT_TEST_BATCHES=16")
 			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "gan.ipynb"), "--", "-max_epochs", "2", "-limit_train_batches", "30", "-limit_val_batches", "2", "-log_every", "15")
 			// The generator can't draw digits yet, but its images are no longer noise: guessing has
 			// a confidence of 0.1.
@@ -150,7 +150,7 @@ func parsedMetrics(t *testing.T, read mlflowRead) map[string]map[int64]float64 {
 // shows, saves and submits its own job, on two nodes, and reads the losses.
 func ganFromJupyter(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, append(c.Env(), ranktest.QuickCompilation, "SUBMIT_CPUS_PER_TASK=1", "SUBMIT_MPI=pmix",
-		"TRAINER_LIMIT_TRAIN_BATCHES=2", "TRAINER_LIMIT_VAL_BATCHES=1", "TRAINER_LOG_EVERY=1")...)
+		"TRAINER_LIMIT_TRAIN_BATCHES=2", "TRAINER_LIMIT_VAL_BATCHES=1", "TRAINER_LIMIT_TEST_BATCHES=8", "TRAINER_LOG_EVERY=1")...)
 	result := u.execute(t, u.copyExample(t, "gan.ipynb"))
 	if result.Error != "" {
 		t.Fatalf("%s\n%s", result.Error, result.Log)
