@@ -40,7 +40,7 @@ func TestKernelsPerDevice(t *testing.T) {
 	one := learned("1")
 	for _, devices := range tier.Fewer([]string{"4", "2"}, 1) {
 		several := learned(devices)
-		if len(one) != networks*networkSteps || len(several) != len(one) {
+		if len(one) != networks()*networkSteps || len(several) != len(one) {
 			t.Fatalf("%d numbers on %s devices, %d on one", len(several), devices, len(one))
 		}
 		for i := range one {
@@ -51,15 +51,15 @@ func TestKernelsPerDevice(t *testing.T) {
 	}
 }
 
-const (
-	networks     = 10
-	networkSteps = 3
-)
+const networkSteps = 3
+
+// networks is how many are tried.
+func networks() int { return tier.Tries(10, 4) }
 
 // trainNetworks prints each network's losses.
 func trainNetworks(t *testing.T) {
 	w := initWorld(t)
-	for seed := range uint64(networks) {
+	for seed := range uint64(networks()) {
 		n := randomNetwork(rand.New(rand.NewPCG(seed, 1)))
 		store := model.NewStore()
 		store.SetParam("/"+model.ParamInitialSeed, int64(seed))

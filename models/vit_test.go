@@ -32,7 +32,8 @@ func TestViTParameters(t *testing.T) {
 	}
 }
 
-// parameters counts the trainable parameters that a network creates for an input. It compiles nothing.
+// parameters counts the trainable parameters that a network creates for an input. It compiles
+// nothing.
 func parameters(t *testing.T, network func(*model.Scope, *graph.Node) *graph.Node, size ...int) (n int) {
 	t.Helper()
 	store := model.NewStore()

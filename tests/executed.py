@@ -1,13 +1,14 @@
-"""Validate an executed notebook with nbformat, render it with nbconvert, and print its cells.
+"""Validate executed notebooks with nbformat, render them with nbconvert, and print their cells.
 
-Usage: executed.py NOTEBOOK
+Usage: executed.py < NAMES
 
-Prints one JSON object: {"cells": [{"count", "status", "text", "types", "error"}], for the code
-cells, "metadata": the notebook's, "html": the page}.
+For each line of its input, the name of a notebook, it prints a line with a JSON object: {"cells": [{"count", "status", "text", "types", "error"}], for the code
+cells, "metadata": the notebook's, "html": the page}; or {"failure": why it can't}.
 """
 
 import json
 import sys
+import traceback
 
 import nbformat
 from nbconvert import HTMLExporter
@@ -25,12 +26,18 @@ def describe(cell):
     }
 
 
-def main():
-    notebook = nbformat.read(sys.argv[1], as_version=4)
+def read(name):
+    """Return what Jupyter's tools find in a notebook."""
+    notebook = nbformat.read(name, as_version=4)
     nbformat.validate(notebook)
     page, _ = HTMLExporter().from_notebook_node(notebook)
     cells = [describe(cell) for cell in notebook.cells if cell.cell_type == "code"]
-    print(json.dumps({"cells": cells, "metadata": notebook.metadata, "html": page}))
+    return {"cells": cells, "metadata": notebook.metadata, "html": page}
 
 
-main()
+for line in sys.stdin:
+    try:
+        answer = read(line.rstrip("\n"))
+    except Exception:
+        answer = {"failure": traceback.format_exc()}
+    print(json.dumps(answer), flush=True)

@@ -3,14 +3,18 @@ package tests
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 	"gonbatch/tests/jupyter"
@@ -35,7 +39,37 @@ type executedNotebook struct {
 			JobID string `json:"job_id"`
 		}
 	}
-	HTML string
+	HTML    string
+	Failure string
+}
+
+// jupyterReader is the process that reads the executed notebooks of all tests: to load nbconvert
+// takes longer than to read one.
+var jupyterReader struct {
+	sync.Mutex
+	names   io.WriteCloser
+	answers *json.Decoder
+	end     func() error
+}
+
+// endJupyterReader ends the process.
+func endJupyterReader() error {
+	if jupyterReader.names == nil {
+		return nil
+	}
+	return errors.Join(jupyterReader.names.Close(), jupyterReader.end())
+}
+
+func startJupyterReader(t *testing.T) {
+	t.Helper()
+	cmd := exec.Command(jupyter.Python(t), "-c", executedScript)
+	cmd.Stderr = os.Stderr
+	names, err := cmd.StdinPipe()
+	ok(t, err)
+	answers, err := cmd.StdoutPipe()
+	ok(t, err)
+	ok(t, cmd.Start())
+	jupyterReader.names, jupyterReader.answers, jupyterReader.end = names, json.NewDecoder(answers), cmd.Wait
 }
 
 type executedCell struct {
@@ -47,16 +81,17 @@ type executedCell struct {
 // executedOf reads a run's executed notebook with nbformat and nbconvert.
 func executedOf(t *testing.T, run rundir.Dir) executedNotebook {
 	t.Helper()
-	cmd := command(".", jupyter.Python(t), "-c", executedScript, run.Executed())
-	var errors strings.Builder
-	cmd.Stderr = &errors
-	out, err := bounded.Output(cmd)
-	if err != nil {
-		t.Fatalf("%v\n%s\n%s", err, &errors, read(t, run.Executed()))
+	jupyterReader.Lock()
+	defer jupyterReader.Unlock()
+	if jupyterReader.names == nil {
+		startJupyterReader(t)
 	}
+	_, err := fmt.Fprintln(jupyterReader.names, run.Executed())
+	ok(t, err)
 	var nb executedNotebook
-	if err := json.Unmarshal(out, &nb); err != nil {
-		t.Fatal(err)
+	ok(t, jupyterReader.answers.Decode(&nb))
+	if nb.Failure != "" {
+		t.Fatalf("%s\n%s", nb.Failure, read(t, run.Executed()))
 	}
 	return nb
 }

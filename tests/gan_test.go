@@ -21,7 +21,8 @@ import (
 // on one rank and on two, and checks its metrics and samples, and that another network reads them.
 // docs/notebooks.md has what it reads after full epochs.
 func TestGAN(t *testing.T) {
-	for _, tasks := range tier.Fewer([]string{"2", "1"}, 1) {
+	tier.Long(t)
+	for _, tasks := range []string{"2", "1"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
 			u := newUser(t, "TRAINER_LIMIT_TEST_BATCHES=16")
 			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "gan.ipynb"), "--", "-max_epochs", "2", "-limit_train_batches", "30", "-limit_val_batches", "2", "-log_every", "15")

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -13,6 +14,10 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if mlflow.end != nil {
 		mlflow.end()
+	}
+	if err := endJupyterReader(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	os.Exit(code)
 }

@@ -10,6 +10,7 @@ import (
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
@@ -131,7 +132,7 @@ type scenario struct {
 	alone bool
 }
 
-// scenarios are sorted: the longest come first.
+// scenarios are sorted: the longest of each tier come first.
 var scenarios = []scenario{
 	{name: "time limit", training: &withTrainer, args: []string{"--time", "1", "--signal-lead", "30s"}, disturb: raiseLimit, restarts: 1},
 	{name: "kill -9 of a node's slurmd", training: &withTrainer, disturb: killDaemon, restarts: 1, alone: true},
@@ -139,18 +140,19 @@ var scenarios = []scenario{
 	{name: "preemption with a grace time", training: &counting, disturb: preemptGracefully, restarts: 1, alone: true},
 	{name: "scontrol requeue", training: &withTrainer, disturb: requeue, restarts: 1},
 	{name: "told to stop", training: &counting, disturb: tell, restarts: 1},
-	{name: "restarts turned off", training: &counting, args: []string{"--max-restarts", "0"}, disturb: tell, state: "stopped", resumable: true,
-		says: []string{"stopped", "resume it with: submit resume "}},
 	{name: "requeue forbidden", training: &counting, disturb: forbiddenRequeue, state: "stopped", resumable: true, says: []string{"stopped", "resume it with: submit resume "}},
 	{name: "kill -9 of a rank", training: &withTrainer, disturb: killRank, restarts: 1},
 	{name: "kill -9 of a rank, restarts turned off", training: &withTrainer, args: []string{"--max-restarts", "0"}, disturb: killRank, state: "failed", resumable: true,
 		says: []string{"failed", "exit code 137", "rank 1 on n"}},
 	{name: "go on with one rank", training: &withTrainer, args: []string{"--max-restarts", "0"}, disturb: tell, state: "stopped", resumable: true,
 		resume: []string{"--nodes", "1"}, elsewhere: true},
+	{name: "scancel", training: &counting, disturb: scancel, state: "cancelled", resumable: true, says: []string{"cancelled"}},
+	// The second tier:
+	{name: "restarts turned off", training: &counting, args: []string{"--max-restarts", "0"}, disturb: tell, state: "stopped", resumable: true,
+		says: []string{"stopped", "resume it with: submit resume "}},
 	{name: "kill -9 of a rank with zero1", training: &dividing, disturb: killRank, restarts: 1},
 	{name: "go on with three ranks and zero1", training: &dividing, args: []string{"--max-restarts", "0"}, disturb: tell, state: "stopped", resumable: true,
 		resume: []string{"--nodes", "3"}},
-	{name: "scancel", training: &counting, disturb: scancel, state: "cancelled", resumable: true, says: []string{"cancelled"}},
 }
 
 // TestRestarts checks that whatever happens to a job on a real cluster, its training ends with the
@@ -159,10 +161,11 @@ var scenarios = []scenario{
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	shared := cluster.Start(t)
-	want := map[*training]string{
-		&counting: undisturbed(t, shared, counting), &withTrainer: undisturbed(t, shared, withTrainer), &dividing: undisturbed(t, shared, dividing, "--nodes", "1"),
+	want := map[*training]string{&counting: undisturbed(t, shared, counting), &withTrainer: undisturbed(t, shared, withTrainer)}
+	if !testing.Short() {
+		want[&dividing] = undisturbed(t, shared, dividing, "--nodes", "1")
 	}
-	for _, s := range scenarios {
+	for _, s := range tier.Fewer(scenarios, len(scenarios)-3) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			c := shared

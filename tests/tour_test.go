@@ -7,11 +7,13 @@ import (
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
 // TestTour runs the tour as a job on this machine: the cells that submit are not part of it.
 func TestTour(t *testing.T) {
+	tier.Long(t)
 	u := newUser(t, ranktest.QuickCompilation)
 	out := u.mustSubmit(t, "--local", "--tasks", "2", example(t, "tour.ipynb"), "--", "-max_steps", "60")
 	checkAnswers(t, out)

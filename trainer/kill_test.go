@@ -13,6 +13,7 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/tier"
 	"gonbatch/trainer"
 )
 
@@ -63,10 +64,7 @@ func TestHundredKills(t *testing.T) {
 		trainToTheEnd(t)
 		return
 	}
-	kills := 50
-	if testing.Short() {
-		kills = 5
-	}
+	kills := tier.Tries(50, 5)
 	undisturbed := tempFile(t, "undisturbed")
 	var out bytes.Buffer
 	if err := child(t, t.TempDir(), undisturbed, 0, &out).Wait(); err != nil {
@@ -74,7 +72,7 @@ func TestHundredKills(t *testing.T) {
 	}
 	var want map[string][]byte
 	readGob(t, undisturbed, &want)
-	for _, seed := range []uint64{2026, 2027} {
+	for _, seed := range tier.Fewer([]uint64{2026, 2027}, 1) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			var got map[string][]byte
