@@ -53,7 +53,8 @@ func newReader(t *testing.T, c *cluster.Cluster) reader {
 	bin := t.TempDir()
 	r.env = append(os.Environ(), c.Env()...)
 	r.env = append(r.env, "GOBIN="+bin, "PATH="+bin+":"+filepath.Dir(submit)+":"+os.Getenv("PATH"),
-		"JUPYTER_DATA_DIR="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "SUBMIT_CPUS_PER_TASK=1", "CI=")
+		"JUPYTER_DATA_DIR="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "SUBMIT_CPUS_PER_TASK=1", "CI=",
+		"GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath") // So that the clones share what they compile.
 	return r
 }
 
@@ -84,13 +85,13 @@ func clone(from, to string) error {
 	return nil
 }
 
-// shorten makes an epoch of the example notebook 50 updates long.
+// shorten makes an epoch of the example notebook 50 updates long, and its test 10 batches.
 func (r reader) shorten(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(r.folder, "notebooks", "mnist.ipynb")
 	const seed = `"\tSeed:      *seed,\n",`
 	text := read(t, path)
-	shorter := strings.Replace(text, seed, seed+` "\tLimitTrainBatches: 50,\n",`, 1)
+	shorter := strings.Replace(text, seed, seed+` "\tLimitTrainBatches: 50, LimitTestBatches: 10,\n",`, 1)
 	if shorter == text {
 		t.Fatalf("the notebook has no line %s after which to set a limit", seed)
 	}
