@@ -15,16 +15,14 @@ import (
 	"gonbatch/tests/page"
 )
 
-// TestDocs types the commands of the README and of the tour, as a reader with a cluster would, each
-// page in its own clone. Only the notebook's epochs are shorter: TestLocalMNIST and TestSlurm check
+// TestDocs types the commands of the README and of the tour, as a reader with a cluster would, one
+// page after the other. Only the notebook's epochs are shorter: TestLocalMNIST and TestSlurm check
 // how well it trains.
 func TestDocs(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t)
+	r := newReader(t, cluster.Start(t))
 	for _, name := range []string{"README.md", "docs/tour.md"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			t.Parallel()
-			r := newReader(t, c)
 			for _, block := range page.Commands(t, name) {
 				r.run(t, name, block)
 			}
@@ -53,8 +51,7 @@ func newReader(t *testing.T, c *cluster.Cluster) reader {
 	bin := t.TempDir()
 	r.env = append(os.Environ(), c.Env()...)
 	r.env = append(r.env, "GOBIN="+bin, "PATH="+bin+":"+filepath.Dir(submit)+":"+os.Getenv("PATH"),
-		"JUPYTER_DATA_DIR="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "SUBMIT_CPUS_PER_TASK=1", "CI=",
-		"GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath") // So that the clones share what they compile.
+		"JUPYTER_DATA_DIR="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "SUBMIT_CPUS_PER_TASK=1", "CI=")
 	return r
 }
 
@@ -85,13 +82,14 @@ func clone(from, to string) error {
 	return nil
 }
 
-// shorten makes an epoch of the example notebook 50 updates long, and its test 10 batches.
+// shorten makes an epoch of the example notebook 50 updates long, its validation 4 batches, and
+// its test 10.
 func (r reader) shorten(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(r.folder, "notebooks", "mnist.ipynb")
 	const seed = `"\tSeed:      *seed,\n",`
 	text := read(t, path)
-	shorter := strings.Replace(text, seed, seed+` "\tLimitTrainBatches: 50, LimitTestBatches: 10,\n",`, 1)
+	shorter := strings.Replace(text, seed, seed+` "\tLimitTrainBatches: 50, LimitValBatches: 4, LimitTestBatches: 10,\n",`, 1)
 	if shorter == text {
 		t.Fatalf("the notebook has no line %s after which to set a limit", seed)
 	}
