@@ -5,8 +5,6 @@ export PATH := $(CURDIR)/.cache/bin:$(PATH)
 
 # The longest packages come first; otherwise they would run alone at the end.
 TESTS ?= ./tests ./trainer ./...
-# How many packages are tested at once. Each waits for a part of its time.
-PACKAGES ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 # How many tests of a package run at once, if they mostly wait.
 WAITING ?= 4
 
@@ -14,7 +12,7 @@ WAITING ?= 4
 # far the tests are.
 define run_tests
 @go build -o .cache/bin/ ./tests/runner
-@GOTESTSUM_JSONFILE="$(CURDIR)/.cache/tests.json" exec .cache/bin/runner $$PPID gotestsum --format pkgname-and-test-fails -- -p $(PACKAGES) -parallel $(WAITING)
+@GOTESTSUM_JSONFILE="$(CURDIR)/.cache/tests.json" exec .cache/bin/runner $$PPID gotestsum --format pkgname-and-test-fails -- -parallel $(WAITING)
 endef
 
 .PHONY: help build test test-all setup lint bench notebooks clean
