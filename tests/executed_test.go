@@ -52,14 +52,6 @@ var jupyterReader struct {
 	end     func() error
 }
 
-// endJupyterReader ends the process.
-func endJupyterReader() error {
-	if jupyterReader.names == nil {
-		return nil
-	}
-	return errors.Join(jupyterReader.names.Close(), jupyterReader.end())
-}
-
 func startJupyterReader(t *testing.T) {
 	t.Helper()
 	cmd := exec.Command(jupyter.Python(t), "-c", executedScript)
@@ -69,7 +61,8 @@ func startJupyterReader(t *testing.T) {
 	answers, err := cmd.StdoutPipe()
 	ok(t, err)
 	ok(t, cmd.Start())
-	jupyterReader.names, jupyterReader.answers, jupyterReader.end = names, json.NewDecoder(answers), cmd.Wait
+	jupyterReader.names, jupyterReader.answers = names, json.NewDecoder(answers)
+	jupyterReader.end = func() error { return errors.Join(names.Close(), cmd.Wait()) }
 }
 
 type executedCell struct {

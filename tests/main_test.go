@@ -15,9 +15,11 @@ func TestMain(m *testing.M) {
 	if mlflow.end != nil {
 		mlflow.end()
 	}
-	if err := endJupyterReader(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
+	if jupyterReader.end != nil {
+		if err := jupyterReader.end(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 	}
 	os.Exit(code)
 }

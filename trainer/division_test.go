@@ -367,10 +367,7 @@ func testModelParallelLayers(t *testing.T) {
 	nets["augmented images"] = func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return augmentedNet(scope, []*graph.Node{x})[0]
 	}
-	for i, name := range slices.Sorted(maps.Keys(nets)) {
-		if testing.Short() && i%2 > 0 {
-			continue // Half of them are enough.
-		}
+	for _, name := range tier.Half(slices.Sorted(maps.Keys(nets))) {
 		var want []float64
 		for _, parallel := range tier.Fewer([]int{1, 4, 2}, 2) {
 			store := model.NewStore()

@@ -181,22 +181,12 @@ func (d dark) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error)
 	return []*tensors.Tensor{tensors.FromShape(inputs[0].Shape())}, labels, nil
 }
 
-// strategyCases returns the cases of TestStrategies: with -short, every second one.
-func strategyCases() (cases []dividedCase) {
-	for i, d := range dividedCases() {
-		if !testing.Short() || i%2 == 0 {
-			cases = append(cases, d)
-		}
-	}
-	return cases
-}
-
 // TestStrategies: no strategy changes anything but rounding, with any optimizer, on any number of
 // ranks and devices. If one of two ranks gets other images, each case notices.
 func TestStrategies(t *testing.T) {
 	if ranktest.InRank() {
 		all := map[string]trained{}
-		for _, d := range strategyCases() {
+		for _, d := range tier.Half(dividedCases()) {
 			if s := os.Getenv(strategy); !d.zero1 || s == "zero1" || s == "single" {
 				all[d.name] = d.fit(t, s)
 			}
@@ -232,7 +222,7 @@ func TestStrategies(t *testing.T) {
 	for _, test := range tier.Fewer(tests, 4) {
 		t.Run(fmt.Sprintf("%s, %s, dark rank %q", test.strategy, test.in, test.dark), func(t *testing.T) {
 			got := fit(t, test.in, test.strategy, test.dark)
-			for _, d := range strategyCases() {
+			for _, d := range tier.Half(dividedCases()) {
 				if !d.zero1 || test.strategy == "zero1" {
 					d.compare(t, got[d.name].End, want[d.name], test.dark != "")
 				}

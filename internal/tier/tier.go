@@ -28,6 +28,17 @@ func Fewer[T any](cases []T, n int) []T {
 	return cases
 }
 
+// Half returns all cases of a table, with -short every second one.
+func Half[T any](cases []T) (half []T) {
+	if !testing.Short() {
+		return cases
+	}
+	for i := 0; i < len(cases); i += 2 {
+		half = append(half, cases[i])
+	}
+	return half
+}
+
 // Tries returns how many random cases a test tries: with -short, few.
 func Tries(all, few int) int {
 	if testing.Short() {

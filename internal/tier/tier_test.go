@@ -12,11 +12,12 @@ func TestTiers(t *testing.T) {
 	defer set(t, was)
 	for short, want := range map[string]struct {
 		cases []int
+		half  []int
 		tries int
 		ran   bool
 	}{
-		"true":  {[]int{1, 2}, 3, false},
-		"false": {[]int{1, 2, 4}, 30, true},
+		"true":  {[]int{1, 2}, []int{1, 4}, 3, false},
+		"false": {[]int{1, 2, 4}, []int{1, 2, 4}, 30, true},
 	} {
 		set(t, short)
 		ran := false
@@ -24,7 +25,7 @@ func TestTiers(t *testing.T) {
 			Long(t)
 			ran = true
 		})
-		if got := Fewer([]int{1, 2, 4}, 2); !slices.Equal(got, want.cases) || Tries(30, 3) != want.tries || ran != want.ran {
+		if got := Fewer([]int{1, 2, 4}, 2); !slices.Equal(got, want.cases) || !slices.Equal(Half([]int{1, 2, 4}), want.half) || Tries(30, 3) != want.tries || ran != want.ran {
 			t.Errorf("short %s: %v, %d, %v; want %+v", short, got, Tries(30, 3), ran, want)
 		}
 	}

@@ -67,3 +67,26 @@ func endsAlone(t *testing.T, spec submit.JobSpec, after time.Duration) {
 		}
 	}
 }
+
+// TestToldOften: however often a launcher is told to stop, it doesn't end before its program does.
+func TestToldOften(t *testing.T) {
+	spec := newSpec(t, 2, [2]string{"one", "trap '' TERM; sleep 3; exit 5"})
+	s, err := Runner{LookPath: lookOnly(noMPI), Err: t.Output()}.start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(s.spec.RunDir.Launcher(), "one")
+	cmd.Env = append(submit.CleanEnviron(os.Environ()), cluster.TorchrunVariables(0, 2, 1, "x")...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // Until both have set their traps.
+	for range 2000 {
+		_ = cmd.Process.Signal(syscall.SIGUSR1) // It fails when the launcher has ended, which is found below.
+		time.Sleep(100 * time.Microsecond)
+	}
+	_ = cmd.Wait() // The exit code says how it ended.
+	if code := cmd.ProcessState.ExitCode(); code != 5 {
+		t.Errorf("the launcher ended with exit code %d, want the program's 5", code)
+	}
+}
