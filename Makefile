@@ -4,7 +4,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/.cache/bin:$(PATH)
 
 # The longest packages come first; otherwise they would run alone at the end.
-TESTS ?= ./tests ./trainer ./...
+TESTS ?= ./tests ./trainer ./tests/... ./...
 # How many tests of a package run at once, if they mostly wait.
 WAITING ?= 4
 
