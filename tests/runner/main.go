@@ -43,12 +43,11 @@ const grace = 3 * time.Second
 // limit is how long the runner tries to end processes that it may not end, or that don't end.
 const limit = 30 * time.Second
 
-// stops returns a channel with the signals that end a run: not with those that the runner was told
-// to ignore, as by nohup.
-func stops() <-chan os.Signal {
+// stops returns a channel with the signals that end a run.
+func stops(heed func(os.Signal) bool) <-chan os.Signal {
 	received := make(chan os.Signal, 8)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(s) {
+		if heed(s) {
 			signal.Notify(received, s)
 		}
 	}
@@ -84,7 +83,8 @@ func main() {
 
 // outer starts inner, passes it signals, shows progress and returns the command's exit code.
 func outer(parent int, command []string) (code int, err error) {
-	received := stops()
+	// It goes on ignoring what it was told to ignore, as by nohup.
+	received := stops(func(s os.Signal) bool { return !signal.Ignored(s) })
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGTERM), 0, 0, 0); err != nil {
 		return 1, fmt.Errorf("learn of the parent's end: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/machine"
 	"gonbatch/internal/proc"
 )
@@ -265,6 +266,15 @@ func TestEnd(t *testing.T) {
 				u.wantNothing(below)
 			})
 		}
+	}
+}
+
+// TestNohup: the tests ignore no signal, even if the runner was told to.
+func TestNohup(t *testing.T) {
+	cmd := exec.Command("bash", "-c", `trap "" HUP INT; "$0" $$ bash -c 'kill -HUP $$; exit 3'; code=$?; exit $code`, builtRunner(t))
+	cmd.Env = append(os.Environ(), eventsFile+"=")
+	if out, _ := bounded.CombinedOutput(cmd); cmd.ProcessState.ExitCode() != 129 {
+		t.Errorf("exit code %d, want 129:\n%s", cmd.ProcessState.ExitCode(), out)
 	}
 }
 
