@@ -15,7 +15,7 @@ define run_tests
 @GOTESTSUM_JSONFILE="$(CURDIR)/.cache/tests.json" exec .cache/bin/runner $$PPID gotestsum --format pkgname-and-test-fails -- -parallel $(WAITING)
 endef
 
-.PHONY: help build test test-all setup lint bench notebooks clean
+.PHONY: help build test test-all setup lint bench gpu-kit notebooks clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
@@ -39,6 +39,9 @@ lint: ## run golangci-lint with gofmt, go vet and the rules of .golangci.yml, as
 bench: ## compare with PyTorch and JAX, write bench/results
 	@tests/setup.sh bench
 	go run ./bench
+
+gpu-kit: ## make bin/gpu-kit.tar.xz, which checks gonbatch on a machine with GPUs that needs no Go
+	scripts/gpu-kit.sh --archive
 
 notebooks: ## run all notebooks in full size, write docs/notebooks.md
 	nice -n 19 go run ./bench/notebooks

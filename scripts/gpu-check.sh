@@ -1,12 +1,10 @@
 #!/bin/bash
-# gpu-check.sh [flags] checks in under 8 minutes that gonbatch works on this machine's GPUs, and how
-# well.
+# gpu-check.sh [flags] makes the GPU kit and runs it on this machine: it checks in under 15 minutes
+# that gonbatch works on its GPUs, and how well. Flags are those of the kit (-help lists them).
 #
-# It checks what needs a GPU: XLA's clients with our key-value store, all-reduces between all GPUs,
-# the time of a training run step next to PyTorch's and JAX's, the forecast of a step's memory next
-# to its real peak, and the compile cache. The result is a table; the exit code is 1 if a check has
-# failed. XLA's plugin for CUDA and NVIDIA's libraries are installed first (2.3 GB), unless
-# GONBATCH_PLUGIN_DIR names a folder that has them. Flags are those of bench/gpu (-help lists them).
+# XLA's plugin for CUDA and NVIDIA's libraries are installed first (2.3 GB), unless
+# GONBATCH_PLUGIN_DIR names a folder that has them. For a machine without Go or a network, make the
+# kit elsewhere: make gpu-kit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,4 +19,5 @@ if [ ${#missing[@]} != 0 ]; then
   printf -- '- %s\n' "${missing[@]}" >&2
   exit 2
 fi
-exec go run ./bench/gpu "$@"
+scripts/gpu-kit.sh
+exec bin/gpu-kit/run.sh -install "$@"

@@ -2,50 +2,140 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"gonbatch/distributed/pjrt/testplugin"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/forecast"
 	"gonbatch/submit/report"
 )
 
-// gpuCheck is the script, on a machine whose /dev has this many GPUs.
-func gpuCheck(t *testing.T, gpus int, args ...string) (string, error) {
+// kit is a kit without the programs that take long to link, unless all of them are wanted.
+func kit(t *testing.T) string {
 	t.Helper()
-	script, err := filepath.Abs("../../scripts/gpu-check.sh")
+	if !testing.Short() {
+		if out, err := bounded.CombinedOutput(exec.CommandContext(t.Context(), "../../scripts/gpu-kit.sh")); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return "../../bin/gpu-kit"
+	}
+	dir := t.TempDir()
+	if out, err := bounded.CombinedOutput(exec.CommandContext(t.Context(), "go", "build", "-o", dir, ".", "../step")); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Rename(filepath.Join(dir, "gpu"), filepath.Join(dir, "run.sh")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// onMachine runs the kit on a machine that has this many GPUs, played by the test plugin, and
+// neither Go nor a compiler nor a network.
+func onMachine(t *testing.T, gpus int, kit string, args ...string) (string, error) {
+	t.Helper()
+	launcher := ranktest.Torchrun.OnGPUs(t, gpus)
+	bin := t.TempDir()
+	for _, name := range []string{"sh", "dirname", "bash", "sleep", "ip"} {
+		link(t, bin, name)
+	}
+	alone := []string{"unshare", "--net", "env", "-i", "PATH=" + bin, "HOME=" + t.TempDir(), "GONBATCH_PLUGIN_DIR=" + testplugin.Build(t), "bash", "-c", `ip link set lo up; exec "$@"`, "bash"}
+	out, err := bounded.CombinedOutput(launcher.Command(t.Context(), append(append(alone, filepath.Join(kit, "run.sh")), args...)...))
+	return string(out), err
+}
+
+// link puts a program into a folder.
+func link(t *testing.T, folder, name string) {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err == nil {
+		err = os.Symlink(path, filepath.Join(folder, name))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	launcher := ranktest.Torchrun.OnGPUs(t, gpus)
-	cmd := launcher.Command(t.Context(), append([]string{script}, args...)...)
-	cmd.Env = append(os.Environ(), launcher.Environ()...)
-	out, err := bounded.CombinedOutput(cmd)
-	return string(out), err
+}
+
+// TestOnStandIn runs all checks on two GPUs, then those of a machine with one.
+func TestOnStandIn(t *testing.T) {
+	kit, out := kit(t), t.TempDir()
+	said, err := onMachine(t, 2, kit, "-quick", "-only=opens,collectives,sum,mock,cnn", "-python=/nowhere/python", "-out="+out)
+	if err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+	wanted := []string{
+		`2 GPUs: GPU 0, GPU 1, driver unknown`,
+		`ok +opens .* adds and multiplies`,
+		`ok +collectives .* one process, collectives of 6 types`,
+		`ok +sum .*the sum is right`,
+		`ok +mock .* a step of 8 ranks without the network: [0-9.e+]+ ms`,
+		`ok +cnn/step .* [0-9.e+]+ ms, [0-9]+ a second, a batch of 8`,
+		`ok +cnn/cache .* [0-9]+ programs? compiled in .* s, then loaded in .* s`,
+		`skipped +cnn/memory .* the driver does not name the GPU: give -target`,
+		`ok +cnn/gpus .*% of 2 times one GPU's`,
+		`skipped +cnn/torch .* no torch that computes on GPUs for -python /nowhere/python`,
+		`skipped +cnn/jax .* no jax that computes on GPUs for -python /nowhere/python`,
+		`\| cnn/cache +\| ok `,
+	}
+	if testing.Short() {
+		wanted = append(wanted, `skipped +cnn/losses .* the kit has no losses.json`)
+	} else {
+		wanted = append(wanted, `ok +cnn/losses .* float32: from 2\.\d+ to .* apart from the CPU; by default: `)
+	}
+	wantLines(t, said, wanted...)
+	file, err := os.ReadFile(filepath.Join(out, "results.txt"))
+	if err != nil || string(file) != said {
+		t.Errorf("the file has %q, %v", file, err)
+	}
+	if testing.Short() {
+		return
+	}
+	said, err = onMachine(t, 1, kit, "-quick", "-only=mnist,gpt,tests", "-python=/nowhere/python", "-out="+out)
+	if err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+	wantLines(t, said,
+		`ok +mnist .*test/accuracy 0\.\d+; .* examples a second`,
+		`ok +mnist/resume .*killed after step-\d+, resumed: the same weights, bit for bit`,
+		`ok +gpt .*val/loss \d`,
+		`ok +gpt/resume .*bit for bit`,
+		`ok +tests/distributed .*1 test passed, 0 skipped, 0 failed`,
+		`ok +tests/trainer .*1 test passed, 0 skipped, 0 failed`,
+	)
+}
+
+func wantLines(t *testing.T, said string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !regexp.MustCompile(line).MatchString(said) {
+			t.Errorf("want %q in\n%s", line, said)
+		}
+	}
 }
 
 // TestWithoutGPU: what is missing is named.
 func TestWithoutGPU(t *testing.T) {
-	out, err := gpuCheck(t, 0)
-	if err == nil || !strings.Contains(out, "- an NVIDIA GPU with its driver: there is no /dev/nvidiactl") {
-		t.Errorf("%v\n%s", err, out)
+	said, err := onMachine(t, 0, kit(t), "-out="+t.TempDir())
+	if err == nil || !strings.Contains(said, "no GPU that this process may open: there is no /dev/nvidia0") {
+		t.Errorf("%v\n%s", err, said)
 	}
-	cmd := exec.CommandContext(t.Context(), "/bin/bash", "../../scripts/gpu-check.sh")
+}
+
+// TestScript: what gpu-check.sh needs to make the kit is named.
+func TestScript(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"dirname", "uname", "ls"} {
-		path, err := exec.LookPath(name)
-		if err == nil {
-			err = os.Symlink(path, filepath.Join(bin, name))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		link(t, bin, name)
 	}
+	cmd := exec.CommandContext(t.Context(), "/bin/bash", "../../scripts/gpu-check.sh")
 	cmd.Env = []string{"PATH=" + bin}
 	said, err := bounded.CombinedOutput(cmd)
 	for _, want := range []string{"- Go: install the version in go.mod", "- a C compiler:"} {
@@ -55,41 +145,119 @@ func TestWithoutGPU(t *testing.T) {
 	}
 }
 
-// TestOnStandIn runs all checks on two GPUs that the test plugin plays.
-func TestOnStandIn(t *testing.T) {
-	out, err := gpuCheck(t, 2, "-networks=cnn", "-steps=2", "-batch=8", "-python=/nowhere/python")
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	for _, want := range []string{
-		`2 GPUs: GPU 0, GPU 1, driver unknown`,
-		`\| one rank, with the key-value store +\| ok +\| one process, collectives of 6 types`,
-		`\| all-reduce, all GPUs +\| ok +\| .*the sum is right`,
-		`\| one of 8 ranks, mock NCCL +\| ok +\| a step of 8 ranks without the network: [0-9.e+]+ ms`,
-		`\| cnn, 1 GPU +\| ok +\| [0-9.e+]+ ms, [0-9]+ a second`,
-		`\| cnn, compile cache +\| ok +\| [0-9]+ programs? compiled in .* s, then loaded in .* s`,
-		`\| cnn, all GPUs +\| ok +\| .*% of 2 times one GPU's`,
-		`\| cnn, PyTorch +\| skipped +\| no torch that computes on GPUs for /nowhere/python`,
-		`\| cnn, JAX +\| skipped +\| no jax that computes on GPUs for /nowhere/python`,
-		`\| cnn, forecast +\| skipped +\| the driver does not name the GPU: give -target`,
+// TestBadFlags: a flag's nonsense is refused before anything runs.
+func TestBadFlags(t *testing.T) {
+	for want, change := range map[string]func(*options){
+		`there is no check "cn" (-only help lists them)`: func(o *options) { o.only = "opens,cn" },
+		"-steps 0":  func(o *options) { o.steps = 0 },
+		"-limit 0s": func(o *options) { o.limit = 0 },
 	} {
-		if !regexp.MustCompile(want).MatchString(out) {
-			t.Errorf("want %q in\n%s", want, out)
+		o := options{steps: 1, limit: time.Second, total: time.Second, out: filepath.Join(t.TempDir(), "out")}
+		change(&o)
+		err := run(t.Context(), o, nil, &bytes.Buffer{})
+		if _, there := os.Stat(o.out); err == nil || !strings.Contains(err.Error(), want) || there == nil {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }
 
-// TestNoTime: what there is no time for is said, and is no failure.
-func TestNoTime(t *testing.T) {
-	b := &bench{options: options{networks: "cnn"}, gpus: 1}
-	rows := b.all(t.Context())
-	for _, r := range rows {
-		if r.result != "not run" {
-			t.Errorf("%s: %s", r.name, r.result)
+// TestChosen: with the checks that the user names come those that they need.
+func TestChosen(t *testing.T) {
+	b := &bench{}
+	for only, want := range map[string]string{
+		"opens": "opens", "sum,mock": "opens sum mock", "gpt/torch": "opens gpt/step gpt/torch", "tests/trainer": "opens tests/trainer", "mnist": "opens mnist mnist/resume", "cnn/cache": "opens cnn/step cnn/cache",
+	} {
+		all, err := chosen(b.checks(), only)
+		var names []string
+		for _, c := range all {
+			names = append(names, c.name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", only, got, err, want)
 		}
 	}
-	if len(rows) != 9 {
-		t.Errorf("%d checks", len(rows))
+}
+
+// quiet are results that nobody reads.
+func quiet(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{options: options{limit: time.Second, total: time.Minute, out: t.TempDir()}, until: time.Now().Add(time.Minute)}
+	var err error
+	if b.results, err = newResults(&bytes.Buffer{}, b.out); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestAll: a failure stops only what needs the check, and so does a check that takes too long.
+func TestAll(t *testing.T) {
+	b := quiet(t)
+	passes := func(context.Context) (string, error) { return "fine", nil }
+	hangs := func(ctx context.Context) (string, error) {
+		cmd := exec.Command("bash", "-c", `trap "echo where it is; exit 3" ABRT; while :; do sleep 0.05; done`)
+		return b.output(ctx, cmd)
+	}
+	failures := b.all(t.Context(), []check{
+		{"a", "", passes}, {"b", "a", func(context.Context) (string, error) { return "half", errors.New("broken") }}, {"c", "b", passes}, {"d", "a", passes},
+		{"e", "", func(context.Context) (string, error) { return "", skipped("not here") }}, {"f", "e", passes}, {"g", "", hangs}, {"h", "", passes},
+	})
+	b.until = time.Now()
+	failures += b.all(t.Context(), []check{{"i", "", passes}})
+	var got []string
+	for _, r := range b.results.rows {
+		got = append(got, r.name+" "+r.result)
+	}
+	if want := "a ok, b FAILED, c skipped, d ok, e skipped, f skipped, g FAILED, h ok, i not run"; failures != 2 || strings.Join(got, ", ") != want {
+		t.Errorf("%d failures, %s\nwant %s", failures, strings.Join(got, ", "), want)
+	}
+	if hung := b.results.rows[6].figures; !strings.Contains(hung, "still ran after 1s") || !strings.Contains(hung, "where it is") {
+		t.Errorf("it says %q", hung)
+	}
+}
+
+// TestTally: a suite that is cut off has tests that didn't finish.
+func TestTally(t *testing.T) {
+	const out = "=== RUN   TestA\n=== RUN   TestA/part\n    --- FAIL: TestA/part (0.1s)\n--- FAIL: TestA (0.10s)\n=== RUN   TestB\n--- PASS: TestB (0.00s)\n" +
+		"=== RUN   TestC\n    c_test.go:1: why\n--- SKIP: TestC (0.00s)\n=== RUN   TestD\n=== PAUSE TestD\n=== RUN   TestE\nSIGABRT: abort\n"
+	text, unfinished, failures := tally(out)
+	if text != "1 test passed, 1 skipped, 1 failed" || unfinished != "TestD TestE" || failures != "TestA" {
+		t.Errorf("%s; unfinished %s, failed %s", text, unfinished, failures)
+	}
+}
+
+// TestWheel: the plugin of a Python is linked so that it finds NVIDIA's libraries as it does in its
+// own folder.
+func TestWheel(t *testing.T) {
+	site, shadow := t.TempDir(), t.TempDir()
+	for _, path := range []string{"jax_plugins/xla_cuda13/xla_cuda_plugin.so", "jax_plugins/xla_cuda13/__init__.py", "nvidia/cu13/lib/libcublas.so.13", "nvidia/cu13/bin/ptxas", "nvidia/cu13/nvvm/libdevice/libdevice.10.bc"} {
+		if err := os.MkdirAll(filepath.Join(site, filepath.Dir(path)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(site, path), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PYTHONPATH", site)
+	t.Setenv("GONBATCH_PLUGIN_DIR", "")
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", "")
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("XLA_FLAGS", "--xla_a=1")
+	c, err := findCUDA(t.Context(), "python3", shadow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"pjrt_c_api_cuda_plugin.so", "../../nvidia/cu13/lib/libcublas.so.13"} {
+		if _, err := os.Stat(c.dir + "/" + path); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := "XLA_FLAGS=--xla_a=1 --xla_gpu_cuda_data_dir=" + site + "/nvidia/cu13"; c.environ()[1] != want {
+		t.Errorf("got %q, want %q", c.environ(), want)
+	}
+	t.Setenv("PYTHONPATH", "")
+	if _, err := findCUDA(t.Context(), "python3", t.TempDir()); err == nil || !strings.Contains(err.Error(), "jax-cuda13-pjrt") || !strings.Contains(err.Error(), "-install") {
+		t.Errorf("no plugin: %v", err)
 	}
 }
 

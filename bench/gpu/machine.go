@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
@@ -16,67 +18,89 @@ import (
 	"gonbatch/internal/forecast"
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/plural"
-	"gonbatch/internal/rundir"
 )
 
 // bench has what all checks need, and what they have measured.
 type bench struct {
 	options
 	gpus  int
-	names string // Of the GPUs.
 	first string // The first GPU, as CUDA_VISIBLE_DEVICES has it.
+	title string // What the machine is.
 	// gpu has the figures of the GPUs; unknown is why there are none.
 	gpu     forecast.GPU
 	unknown error
-	// self is this program, and step that of bench/step.
-	self, step string
-	// cache has the compiled programs of this run.
-	cache string
+	plugin  cuda
+	// self is this program; what it runs lies beside it.
+	self      string
+	temporary string
 	// cold and warm are the steps of a network on one GPU, with an empty cache and a full one.
 	cold, warm map[string]figures
 	until      time.Time
-	table      table
+	results    *results
+	checking   string           // The name of the check that runs.
+	peers      map[string]error // Why packages of Python are missing; nil for those that are there.
 }
 
-// prepare finds the GPUs, installs the plugin and compiles the programs.
-func prepare(ctx context.Context, o options) (*bench, error) {
+// kit is the path of what the kit has.
+func (b *bench) kit(name ...string) string {
+	return filepath.Join(append([]string{filepath.Dir(b.self)}, name...)...)
+}
+
+// prepare finds the GPUs and the plugin.
+func (b *bench) prepare(ctx context.Context, out io.Writer) (err error) {
 	facts := device.Look("/", os.LookupEnv)
 	if len(facts.GPUs) == 0 {
-		return nil, errors.New("no GPU that this process may open: /dev has no nvidia0, or its permissions forbid it")
+		return errors.New("no GPU that this process may open: there is no /dev/nvidia0, or its permissions forbid it; in a container, start it with its GPUs")
 	}
 	facts.Platform, facts.Size = plugin.CUDA, 1
 	names := facts.Describe("/", len(facts.GPUs))
 	if names == "" {
-		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES=%q hides all GPUs, or names one that is not there", facts.Visible)
+		return fmt.Errorf("CUDA_VISIBLE_DEVICES=%q hides all GPUs, or names one that is not there", facts.Visible)
 	}
 	first, _, _ := strings.Cut(facts.Visible, ",")
-	b := &bench{options: o, gpus: strings.Count(names, "GPU "), names: names, first: cmp.Or(first, "0"), cold: map[string]figures{}, warm: map[string]figures{}}
-	b.gpu, b.unknown = target(o.target, b.names)
-	fmt.Fprintln(os.Stderr, "gpu-check: installing XLA's plugin for CUDA, unless it is there")
-	if _, err := plugin.Ensure(ctx, plugin.Options{Platform: plugin.CUDA, Progress: os.Stderr}); err != nil {
-		return nil, err
+	b.gpus, b.first = strings.Count(names, "GPU "), cmp.Or(first, "0")
+	b.gpu, b.unknown = target(b.target, names)
+	if b.python == "" {
+		b.python = "python3"
 	}
-	var err error
 	if b.self, err = os.Executable(); err != nil {
-		return nil, err
+		return err
 	}
-	if b.cache, err = os.MkdirTemp("", "gonbatch-gpu-"); err != nil {
-		return nil, err
+	if b.temporary, err = os.MkdirTemp("", "gonbatch-gpu-"); err != nil {
+		return err
 	}
-	b.step = filepath.Join(b.cache, "step")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.step, "./bench/step").CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("go build ./bench/step: %w\n%s", err, out), os.RemoveAll(b.cache))
+	if b.results, err = newResults(out, b.out); err != nil {
+		return err
 	}
-	b.until = time.Now().Add(o.limit)
-	b.table.title = fmt.Sprintf("%s: %s, driver %s", plural.Of(b.gpus, "GPU"), b.names, orUnknown(device.Driver("/")))
-	return b, nil
+	b.title = fmt.Sprintf("%s: %s, driver %s; %d CPUs", plural.Of(b.gpus, "GPU"), names, cmp.Or(device.Driver("/"), "unknown"), runtime.NumCPU())
+	b.results.say("%s\n%s\n", b.title, smi(ctx))
+	if b.install {
+		b.results.say("installing XLA's plugin for CUDA, unless it is there\n")
+		if _, err := plugin.Ensure(ctx, plugin.Options{Platform: plugin.CUDA, Progress: os.Stderr}); err != nil {
+			return err
+		}
+	}
+	if b.plugin, err = findCUDA(ctx, b.python, b.temporary); err != nil {
+		return err
+	}
+	b.results.say("plugin: %s (%s); the output of each check: %s\n\n", b.plugin.dir, b.plugin.from, b.out)
+	return nil
 }
 
-func orUnknown(text string) string {
-	if text == "" {
-		return "unknown"
+// close removes what the checks have written, but for the report.
+func (b *bench) close() {
+	if err := os.RemoveAll(b.temporary); err != nil {
+		fmt.Fprintln(os.Stderr, "gpu-check: warning:", err)
 	}
-	return text
+}
+
+// smi is what NVIDIA's tool says of each GPU, or why it says nothing.
+func smi(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=index,name,driver_version,memory.total,memory.used,compute_cap,power.limit", "--format=csv,noheader").CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf("nvidia-smi: %v: %s", err, out)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // model matches a GPU's name in what the driver says: GPU 0 (NVIDIA H100 80GB HBM3).
@@ -92,12 +116,4 @@ func target(given, names string) (forecast.GPU, error) {
 		return forecast.GPU{}, errors.New("the driver does not name the GPU: give -target")
 	}
 	return forecast.OfType(strings.ReplaceAll(m[1], " ", "_"))
-}
-
-// environ is that of a rank.
-func (b *bench) environ(rank, size int, master string) []string {
-	host, port, _ := strings.Cut(master, ":")
-	env := append(os.Environ(), rundir.EnvPlatform+"="+plugin.CUDA, rundir.EnvDevices+"=1", rundir.EnvCompileCache+"="+filepath.Join(b.cache, "programs"))
-	return append(env, fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("WORLD_SIZE=%d", size), fmt.Sprintf("LOCAL_RANK=%d", rank), fmt.Sprintf("LOCAL_WORLD_SIZE=%d", size),
-		"MASTER_ADDR="+host, "MASTER_PORT="+port)
 }

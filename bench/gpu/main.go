@@ -1,10 +1,14 @@
 // Command gpu checks on a machine with GPUs what can't be checked without: XLA's clients with our
-// key-value store, all-reduces between all GPUs, the time of a training step next to PyTorch's and
-// JAX's, the forecast of a step's memory next to its real peak, and the compile cache. It prints a
-// table, and fails if a check has failed. scripts/gpu-check.sh starts it.
+// key-value store, collectives, training steps next to PyTorch's and JAX's, the forecast of a
+// step's memory next to its real peak, the compile cache, notebooks that are killed and resumed,
+// and the test suites that have only met GPUs played by a test plugin.
 //
-// What isn't there is skipped, with the reason: more GPUs than one, PyTorch, JAX, figures of the
-// GPU.
+// It needs no Go, no compiler, no network and no root: "make gpu-kit" puts it into a folder, with
+// all that it runs and a script, run.sh, that starts it. What isn't there is skipped, with the
+// reason: several GPUs, PyTorch, JAX, figures of the GPU.
+//
+// Each result is printed, and written to a file, as soon as it is known, the most important first:
+// a run that is cut off has still told what it knew. A table comes last.
 package main
 
 import (
@@ -15,8 +19,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"gonbatch/internal/forecast"
@@ -25,21 +29,30 @@ import (
 
 type options struct {
 	target, python string
-	networks       string
+	only           string
 	steps, batch   int
-	limit          time.Duration
+	limit, total   time.Duration
+	out            string
+	install, quick bool
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.target, "target", "", "the GPU: "+strings.Join(forecast.Names(), ", ")+" (default: by the driver's name for it)")
-	flag.StringVar(&o.python, "python", filepath.Join(".cache", "bench-venv", "bin", "python"), "Python with PyTorch and JAX for CUDA")
-	flag.StringVar(&o.networks, "networks", "cnn,resnet18,mlp", "networks of bench/step")
-	flag.IntVar(&o.batch, "batch", 0, "inputs of a step on each GPU (default: 256 of cnn and mlp, 128 of resnet18)")
+	flag.StringVar(&o.python, "python", "", "Python with PyTorch and JAX for CUDA (default: python3 of the PATH)")
+	flag.StringVar(&o.only, "only", "", "only these checks, with those that they need: a,b,cnn (-only help lists them)")
+	flag.IntVar(&o.batch, "batch", 0, "inputs of a step on each GPU (default: by network)")
 	flag.IntVar(&o.steps, "steps", 100, "steps of a measurement")
-	flag.DurationVar(&o.limit, "limit", 8*time.Minute, "time for all checks, after the installation: those that would begin later are not run")
+	flag.BoolVar(&o.quick, "quick", false, "only see that everything runs: 3 steps of 8 inputs, notebooks of 30 updates, one test of each suite")
+	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "time for each check: one that takes longer is ended, and shows where it is")
+	flag.DurationVar(&o.total, "total", 14*time.Minute, "time for all: checks that would begin later are not run")
+	flag.StringVar(&o.out, "out", "gpu-check", "folder for the report and the whole output of each check")
+	flag.BoolVar(&o.install, "install", false, "download XLA's plugin for CUDA and NVIDIA's libraries (2.3 GB) if they aren't there")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	if o.quick {
+		o.steps, o.batch = 3, 8
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o, flag.Args(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "gpu-check:", err)
@@ -50,27 +63,32 @@ func main() {
 // run runs all checks, or the part of one that a process of its own is for.
 func run(ctx context.Context, o options, args []string, out io.Writer) error {
 	switch {
-	case len(args) == 1 && ranks[args[0]] != nil:
-		return ranks[args[0]](ctx)
+	case len(args) == 1 && parts[args[0]] != nil:
+		return parts[args[0]](ctx)
 	case len(args) > 0:
-		return fmt.Errorf("%q: there are no arguments", args)
-	case o.steps < 1:
-		return fmt.Errorf("-steps %d: take at least one step", o.steps)
+		return fmt.Errorf("%q: there are no arguments, only flags: see -help", args)
+	case o.steps < 1 || o.batch < 0:
+		return fmt.Errorf("-steps %d -batch %d: take at least one step, of at least one input", o.steps, o.batch)
+	case min(o.limit, o.total) <= 0:
+		return fmt.Errorf("-limit %s -total %s: give each some time", o.limit, o.total)
 	}
-	b, err := prepare(ctx, o)
+	b := &bench{options: o, until: time.Now().Add(o.total), cold: map[string]figures{}, warm: map[string]figures{}, peers: map[string]error{}}
+	all, err := chosen(b.checks(), o.only)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.cache) //nolint:errcheck // a temporary folder
-	failed := 0
-	for _, r := range b.all(ctx) {
-		if r.result == "FAILED" {
-			failed++
+	if o.only == "help" {
+		for _, c := range all {
+			fmt.Fprintln(out, c.name)
 		}
-		b.table.add(r)
+		return nil
 	}
-	if _, err := fmt.Fprint(out, b.table); err != nil || failed == 0 {
+	defer b.close()
+	if err := b.prepare(ctx, out); err != nil {
 		return err
 	}
-	return errors.New(plural.Of(failed, "check") + " failed")
+	if failed := b.all(ctx, all); failed > 0 {
+		return errors.New(plural.Of(failed, "check") + " failed")
+	}
+	return nil
 }

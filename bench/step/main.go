@@ -9,7 +9,7 @@
 // buffers_peak_bytes the most that large blocks of XLA's used during the timed steps. On GPUs,
 // device_peak_bytes is the most memory of the GPU that it used, and device_limit_bytes what it may
 // use. compiled is how many programs it compiled, and compile_seconds how long it waited for
-// compiled programs.
+// compiled programs. losses, with -losses, are those of all steps, the warm-up's included.
 //
 // mpirun starts it, with each rank bound to its cores. The peers in bench/peers do the same in
 // Python.
@@ -26,6 +26,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 	"golang.org/x/sys/unix"
@@ -40,7 +41,7 @@ type options struct {
 	batch, steps, warmUp int
 	bucket               int
 	products, zero1      bool
-	profile              bool
+	profile, losses      bool
 }
 
 func main() {
@@ -53,6 +54,7 @@ func main() {
 	flag.BoolVar(&o.products, "products", false, "time only the products of matrices of a step, each by itself")
 	flag.BoolVar(&o.profile, "profile", false, "write to stderr what the custom calls take in a step")
 	flag.BoolVar(&o.zero1, "zero1", false, "divide the optimizer's state among the ranks")
+	flag.BoolVar(&o.losses, "losses", false, "also print the losses of all steps")
 	flag.Parse()
 	if err := run(o); err != nil {
 		log.Fatal(err)
@@ -83,12 +85,20 @@ func run(o options) (err error) {
 	if err != nil {
 		return err
 	}
-	trainer := train.NewTrainer(world.Backend(), model.NewStore(), task.network, task.loss, optimizer, nil, nil)
+	store := model.NewStore()
+	if err := store.SetRNGStateFromSeed(1); err != nil {
+		return err
+	}
+	trainer := train.NewTrainer(world.Backend(), store, task.network, task.loss, optimizer, nil, nil)
 	data := task.inputs(o.batch, rand.New(rand.NewPCG(1, uint64(world.Rank()))))
 	var c clock
+	var losses []float32
 	for metrics, err := range steps(world, trainer, data, o.warmUp+o.steps) {
 		if err != nil {
 			return fmt.Errorf("step %d: %w", len(c.ends), err)
+		}
+		if o.losses {
+			losses = append(losses, tensors.ToScalar[float32](metrics[0]))
 		}
 		for _, m := range metrics {
 			m.MustFinalizeAll() // It waits until the step is done.
@@ -116,6 +126,9 @@ func run(o options) (err error) {
 	line["compiled"] = pjrt.Compilations()
 	line["compile_seconds"] = pjrt.CompileTime().Seconds()
 	line["version"] = "with " + world.Kernels()
+	if o.losses {
+		line["losses"] = losses
+	}
 	line["ranks"], line["devices"], line["batch"] = world.Size(), world.Devices(), o.batch
 	return json.NewEncoder(os.Stdout).Encode(line)
 }

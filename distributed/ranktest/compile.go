@@ -16,8 +16,12 @@ import (
 const QuickCompilation = "XLA_FLAGS=--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 
 // CompileQuickly sets QuickCompilation for this process and the ranks that it starts, unless
-// XLA_FLAGS is already set. Call it before the process compiles a program.
+// XLA_FLAGS is already set or they compute on GPUs (see CUDA). Call it before the process compiles
+// a program.
 func CompileQuickly() {
+	if useGPUs() {
+		return
+	}
 	name, flags, _ := strings.Cut(QuickCompilation, "=")
 	if os.Getenv(name) == "" {
 		_ = os.Setenv(name, flags) //nolint:forbidigo // XLA reads it in C

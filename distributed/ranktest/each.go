@@ -44,6 +44,7 @@ exit $code`
 // starts the ranks, it returns only how mpirun ended.
 func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []string) []Ended {
 	t.Helper()
+	needGPUs(t, n, env)
 	run := rundir.At(folder)
 	if err := os.MkdirAll(run.Logs(), 0o777); err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 	defer cancel()
 	program := append([]string{"bash", "-c", asLogged, run.RankLogPattern("@")}, thisTest(t)...)
 	env = slices.Concat(os.Environ(), []string{child + "=1"}, launcher.env, env)
-	if launcher.Name != Torchrun.Name {
+	if launcher.byMPI() {
 		cmd := launcher.command(ctx, 0, slices.Concat(launcher.mpirun(t, n), program))
 		cmd.Env = env
 		log, err := os.Create(run.SchedulerLog())

@@ -2,11 +2,13 @@ package ranktest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"gonbatch/distributed/pjrt/testplugin"
@@ -15,10 +17,46 @@ import (
 	"gonbatch/internal/rundir"
 )
 
+// CUDA names a variable for machines with GPUs: the folder of XLA's plugin for them. Tests then
+// compute on these GPUs in place of the CPU and of GPUs that the test plugin plays. Those that need
+// more are skipped.
+const CUDA = "TEST_CUDA_PLUGIN"
+
+// useGPUs makes this process and the ranks that it starts compute on the machine's GPUs, and
+// reports whether CUDA is set.
+func useGPUs() bool {
+	dir := os.Getenv(CUDA)
+	if dir != "" {
+		_ = os.Setenv(rundir.EnvPlatform, plugin.CUDA) //nolint:forbidigo // the ranks inherit it
+		_ = os.Setenv(rundir.EnvPluginDir, dir)        //nolint:forbidigo // the ranks inherit it
+	}
+	return dir != ""
+}
+
+// needGPUs skips a test whose ranks need more GPUs than this machine has.
+func needGPUs(t *testing.T, ranks int, env []string) {
+	t.Helper()
+	if os.Getenv(CUDA) == "" {
+		return
+	}
+	need := ranks
+	for _, variable := range env {
+		if n, found := strings.CutPrefix(variable, rundir.EnvDevices+"="); found && ranks == 1 {
+			need, _ = strconv.Atoi(n) // 0 for all of them.
+		}
+	}
+	if have, _ := filepath.Glob("/dev/nvidia[0-9]*"); len(have) < need {
+		machine.Lacks(t, fmt.Sprintf("it needs %d GPUs, and this machine has %d", need, len(have)))
+	}
+}
+
 // OnGPUs makes the ranks run with the test plugin, on a machine whose /dev has n GPUs. It needs
-// root.
+// root. With CUDA, it uses the machine's own GPUs.
 func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 	t.Helper()
+	if os.Getenv(CUDA) != "" {
+		return l.With(" on GPUs")
+	}
 	if _, err := exec.LookPath("unshare"); err != nil || os.Getuid() != 0 {
 		machine.Lacks(t, "mount namespaces need root and util-linux")
 	}

@@ -68,6 +68,9 @@ func (l Launcher) mpirun(t *testing.T, n int) []string {
 	return slices.Concat([]string{find(t, l)}, l.Args, []string{"-n", strconv.Itoa(n)})
 }
 
+// byMPI reports whether mpirun starts the ranks. A machine with GPUs may have none (see CUDA).
+func (l Launcher) byMPI() bool { return l.Name != Torchrun.Name && os.Getenv(CUDA) == "" }
+
 // rendezvous returns rank 0's address.
 func (l Launcher) rendezvous(t *testing.T) string {
 	if l.master != "" {
@@ -155,9 +158,10 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
+	needGPUs(t, n, env)
 	program := thisTest(t)
 	env = slices.Concat(os.Environ(), []string{child + "=1"}, launcher.env, env)
-	if launcher.Name == Torchrun.Name {
+	if !launcher.byMPI() {
 		return startEach(t, ctx, launcher, n, program, env)
 	}
 	cmd := launcher.command(ctx, 0, slices.Concat(launcher.mpirun(t, n), program))

@@ -10,6 +10,7 @@ package bounded
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -36,7 +37,11 @@ var count atomic.Int64
 
 // Run runs a command as cmd.Run does, and ends it and all that it has started after Limit, which
 // is an error.
-func Run(cmd *exec.Cmd) error { return run(cmd, Limit) }
+func Run(cmd *exec.Cmd) error {
+	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	defer cancel()
+	return RunContext(ctx, cmd)
+}
 
 // Output is cmd.Output with the limit of Run. As there, an *exec.ExitError has what the command
 // wrote to standard error, unless that goes elsewhere.
@@ -76,22 +81,28 @@ func Mark(cmd *exec.Cmd) (end func() (killed int)) {
 // newMark returns a variable, NAME=VALUE, for the processes of one command.
 func newMark() string { return fmt.Sprintf("BOUNDED_%d_%d=1", os.Getpid(), count.Add(1)) }
 
-func run(cmd *exec.Cmd, limit time.Duration) error {
-	mark := newMark()
+// RunContext is Run with the limit of a context.
+func RunContext(ctx context.Context, cmd *exec.Cmd) error {
+	mark, began := newMark(), time.Now()
 	cmd.Env = append(cmd.Environ(), mark, "PYTHONFAULTHANDLER=1")
-	if cmd.WaitDelay == 0 {
-		cmd.WaitDelay = limit + 2*showTime // for a process without the mark
+	if deadline, ok := ctx.Deadline(); ok && cmd.WaitDelay == 0 {
+		cmd.WaitDelay = time.Until(deadline) + 2*showTime // for a process without the mark
 	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	var took time.Duration
 	ended := make(chan int, 1)
-	timer := time.AfterFunc(limit, func() { ended <- end(mark) })
+	stop := context.AfterFunc(ctx, func() {
+		took = time.Since(began).Round(time.Second / 10)
+		ended <- end(mark)
+	})
 	err := cmd.Wait()
-	if timer.Stop() {
+	if stop() {
 		return err
 	}
-	return fmt.Errorf("%s: %d of its processes still ran after %v and were ended: where each was is in the output (%w)", cmd, <-ended, limit, err)
+	running := <-ended
+	return fmt.Errorf("%s: %d of its processes still ran after %v and were ended: where each was is in the output (%w)", cmd, running, took, err)
 }
 
 // end ends all processes with the mark in their environment and returns their number.

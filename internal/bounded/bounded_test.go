@@ -2,6 +2,7 @@ package bounded
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -28,7 +29,9 @@ func TestHang(t *testing.T) {
 			var out bytes.Buffer
 			cmd := exec.Command("sh", "-c", script, os.Args[0])
 			cmd.Stdout, cmd.Stderr = &out, &out
-			err := run(cmd, time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			err := RunContext(ctx, cmd)
 			if err == nil || !strings.Contains(err.Error(), "still ran after 1s") || !strings.Contains(out.String(), "goroutine 1") {
 				t.Errorf("%v\n%s", err, out.String())
 			}

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
@@ -21,14 +18,66 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"gonbatch/data/mnist"
 	"gonbatch/distributed"
 	"gonbatch/distributed/keyvalue"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/internal/plugin"
 )
 
-// ranks has what a process of a check does, by the argument that asks for it.
-var ranks = map[string]func(context.Context) error{"callbacks": callbacks, "sum": distributed.Check, "mock": mock}
+// parts has what a process of this program's own does, by the argument that asks for it.
+var parts = map[string]func(context.Context) error{
+	opens: adds, "callbacks": callbacks, "sum": distributed.Check, "mock": mock,
+	// Where the kit is made:
+	"expected": expected, "data": fetch,
+}
+
+// fetch downloads the data of the kit's notebooks, unless it is there, and prints its folder.
+func fetch(ctx context.Context) error {
+	_, _, err := mnist.Load(ctx)
+	fmt.Println(mnist.Dir(os.Getenv))
+	return err
+}
+
+// adds opens the plugin, and has the GPU add and multiply.
+func adds(ctx context.Context) error {
+	if err := load(ctx); err != nil {
+		return err
+	}
+	backend, err := client()
+	if err != nil {
+		return err
+	}
+	major, minor := pjrt.Version()
+	fmt.Printf("PJRT %d.%d, %s, ", major, minor, backend.Description())
+	sum, err := graph.CallOnce(backend, func(x *graph.Node) *graph.Node { return graph.Add(x, x) }, []float32{1, 2, 3})
+	if err != nil {
+		return err
+	}
+	if want := tensors.FromValue([]float32{2, 4, 6}); !sum.Equal(want) {
+		return fmt.Errorf("1+1, 2+2, 3+3: got %s", sum)
+	}
+	product, err := graph.CallOnce(backend, func(x *graph.Node) *graph.Node { return graph.ReduceAllSum(graph.Dot(x, x).Product()) }, ones(productWidth))
+	if err != nil {
+		return err
+	}
+	if got := tensors.ToScalar[float32](product); got != productWidth*productWidth*productWidth {
+		return fmt.Errorf("the sum of a product of ones of width %d: got %g", productWidth, got)
+	}
+	fmt.Println("adds and multiplies")
+	return nil
+}
+
+// productWidth is the size of a product whose sum, its cube, float32 can hold.
+const productWidth = 256
+
+func ones(n int) [][]float32 {
+	rows := make([][]float32, n)
+	for i := range rows {
+		rows[i] = slices.Repeat([]float32{1}, n)
+	}
+	return rows
+}
 
 // callbacks creates a client of one process with the key-value store of several, and has XLA
 // reduce, gather and scatter each type over that one rank.
@@ -40,7 +89,7 @@ func callbacks(ctx context.Context) error {
 	defer server.Close()
 	p := pjrt.Processes{Size: 1, Store: keyvalue.Dial(0, server.Place())}
 	defer p.Store.Close()
-	backend, err := connect(ctx, p, nil)
+	backend, err := join(ctx, p, nil)
 	if err != nil {
 		return err
 	}
@@ -61,23 +110,46 @@ func callbacks(ctx context.Context) error {
 	return nil
 }
 
-// connect creates a client with one GPU, and with further options of XLA's.
-func connect(ctx context.Context, p pjrt.Processes, options xlapjrt.NamedValuesMap) (*xla.Backend, error) {
+// sum has all GPUs add up.
+func (b *bench) sum(ctx context.Context) (string, error) {
+	if b.gpus == 1 {
+		return "", skipped("there is one GPU")
+	}
+	out, err := b.start(ctx, b.gpus, b.self, "sum")
+	if err == nil && !strings.Contains(out, "the sum is right") {
+		err = errors.New("no sum was checked")
+	}
+	return lastLines(out, 1), err
+}
+
+// load loads the plugin.
+func load(ctx context.Context) error {
 	dir, err := plugin.Ensure(ctx, plugin.Options{Platform: plugin.CUDA})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := pjrt.Load(plugin.CUDA, filepath.Join(dir, plugin.FileName(plugin.CUDA))); err != nil {
+	xla.EnableAutoInstall(false)
+	return pjrt.Load(plugin.CUDA, filepath.Join(dir, plugin.FileName(plugin.CUDA)))
+}
+
+// client creates a client with the first GPU, and with further options of XLA's.
+func client(options ...xlapjrt.NamedValuesMap) (*xla.Backend, error) {
+	all := xlapjrt.NamedValuesMap{"visible_devices": []int64{0}}
+	for _, o := range options {
+		maps.Copy(all, o)
+	}
+	return xla.NewWithOptions(plugin.CUDA, all)
+}
+
+// join creates a client that is one of several processes.
+func join(ctx context.Context, p pjrt.Processes, options xlapjrt.NamedValuesMap) (*xla.Backend, error) {
+	if err := load(ctx); err != nil {
 		return nil, err
 	}
 	if err := pjrt.Join(plugin.CUDA, p); err != nil {
 		return nil, err
 	}
-	xla.EnableAutoInstall(false)
-	all := xlapjrt.NamedValuesMap{"visible_devices": []int64{0}}
-	maps.Copy(all, p.ClientOptions())
-	maps.Copy(all, options)
-	return xla.NewWithOptions(plugin.CUDA, all)
+	return client(p.ClientOptions(), options)
 }
 
 // The world and the steps of mock. Its layer has mockWidth inputs and outputs.
@@ -87,7 +159,7 @@ const mockRanks, mockSteps, mockWidth = 8, 20, 2048
 // nodes, but skips the collectives, because the other GPUs don't exist (XLA's enable_mock_nccl). So
 // the weights are meaningless.
 func mock(ctx context.Context) error {
-	backend, err := connect(ctx, pjrt.Processes{Size: mockRanks}, xlapjrt.NamedValuesMap{"enable_mock_nccl": true})
+	backend, err := join(ctx, pjrt.Processes{Size: mockRanks}, xlapjrt.NamedValuesMap{"enable_mock_nccl": true})
 	if err != nil {
 		return err
 	}
@@ -116,69 +188,4 @@ func mock(ctx context.Context) error {
 	}
 	fmt.Printf("a step of %d ranks without the network: %.3g ms\n", mockRanks, 1000*time.Since(began).Seconds()/mockSteps)
 	return nil
-}
-
-// start runs a program as this many ranks, each on a GPU of its own, and returns what rank 0
-// prints.
-func (b *bench) start(ctx context.Context, size int, program string, args ...string) (string, error) {
-	master, err := freeAddress()
-	if err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var out bytes.Buffer
-	errs := make([]error, size)
-	var group sync.WaitGroup
-	for rank := range size {
-		cmd := exec.CommandContext(ctx, program, args...)
-		var said bytes.Buffer
-		cmd.Env, cmd.Stderr = b.environ(rank, size, master), &said
-		if rank == 0 {
-			cmd.Stdout = &out
-		}
-		group.Go(func() {
-			if err := cmd.Run(); err != nil {
-				errs[rank] = fmt.Errorf("rank %d of %d: %w: %s", rank, size, err, lastLines(said.String(), 3))
-			}
-		})
-	}
-	group.Wait()
-	return strings.TrimSpace(out.String()), errors.Join(errs...)
-}
-
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "; ")
-}
-
-// short is a string for a table.
-func short(text string) string {
-	const most = 200
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "..."
-	}
-	return text
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
-// peer runs a program in Python on the first GPU.
-func (b *bench) peer(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, b.python, args...)
-	cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES="+b.first, "JAX_PLATFORMS=cuda", "WORLD_SIZE=1", "RANK=0")
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, lastLines(said.String(), 1))
-	}
-	return strings.TrimSpace(string(out)), err
 }

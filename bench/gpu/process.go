@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"gonbatch/internal/bounded"
+	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
+)
+
+// lastLinesShown of the output of a program that failed are in the report; all of it is in a file.
+const lastLinesShown = 20
+
+// output runs a program, and returns what it prints to standard output. One that is still running
+// when ctx is done is ended with all that it has started, and shows where it is.
+func (b *bench) output(ctx context.Context, cmd *exec.Cmd) (string, error) {
+	log, err := b.results.log(b.checking)
+	if err != nil {
+		return "", err
+	}
+	defer log.Close() //nolint:errcheck // it is for people; the report has the result
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&said, log), log
+	if err = bounded.RunContext(ctx, cmd); err != nil {
+		err = &failure{err, log.Name()}
+	}
+	return strings.TrimSpace(said.String()), err
+}
+
+// failure is that of a program, whose whole output is in a file.
+type failure struct {
+	err error
+	log string
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+func (f *failure) Error() string {
+	return fmt.Sprintf("%v; %s ends with:\n%s", f.err, f.log, endOf(f.log))
+}
+
+// endOf is the end of a file.
+func endOf(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLines(string(text), lastLinesShown)
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// start runs a program as this many ranks, each on a GPU of its own, and returns what rank 0
+// prints.
+func (b *bench) start(ctx context.Context, size int, program string, args ...string) (string, error) {
+	return b.startWith(ctx, nil, size, program, args...)
+}
+
+// startWith is start with further variables.
+func (b *bench) startWith(ctx context.Context, env []string, size int, program string, args ...string) (string, error) {
+	master, err := freeAddress()
+	if err != nil {
+		return "", err
+	}
+	outs, errs := make([]string, size), make([]error, size)
+	var group sync.WaitGroup
+	for rank := range size {
+		cmd := exec.Command(program, args...)
+		cmd.Env = append(b.environ(rank, size, master), env...)
+		group.Go(func() {
+			if outs[rank], errs[rank] = b.output(ctx, cmd); errs[rank] != nil {
+				errs[rank] = fmt.Errorf("rank %d of %d: %w", rank, size, errs[rank])
+			}
+		})
+	}
+	group.Wait()
+	return outs[0], errors.Join(errs...)
+}
+
+// environ is that of a rank.
+func (b *bench) environ(rank, size int, master string) []string {
+	host, port, _ := strings.Cut(master, ":")
+	env := append(os.Environ(), b.plugin.environ()...)
+	env = append(env, rundir.EnvPlatform+"="+plugin.CUDA, rundir.EnvDevices+"=1", rundir.EnvCompileCache+"="+filepath.Join(b.temporary, "programs"), rundir.EnvData+"="+b.kit("data"))
+	return append(env, fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("WORLD_SIZE=%d", size), fmt.Sprintf("LOCAL_RANK=%d", rank), fmt.Sprintf("LOCAL_WORLD_SIZE=%d", size),
+		"MASTER_ADDR="+host, "MASTER_PORT="+port)
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
