@@ -1,6 +1,6 @@
 #!/bin/bash
-# gpu-kit.sh [--archive] makes bin/gpu-kit: all that a machine with GPUs needs to check gonbatch, also
-# one without Go, a compiler or a network. --archive packs it into bin/gpu-kit.tar.xz as well.
+# gpu-kit.sh [--archive] makes bin/gpu-kit: all that a machine with GPUs needs to check gonbatch,
+# even without Go, a compiler or a network. --archive packs it into bin/gpu-kit.tar.xz as well.
 #
 # There, unpack it and run gpu-kit/run.sh; run.sh -help lists the flags.
 set -euo pipefail

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"html"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -30,6 +32,19 @@ func TestGPUs(t *testing.T) {
 		out := u.mustSubmit(t, "preflight", "--nodes", "2", "--gpus-per-node", "a100:2")
 		wantPlaces(t, out, `0 +n1 +\S.* +1 cuda device, GPU 0, .*`, `1 +n1 +\S.* +1 cuda device, GPU 1, .*`, `2 +n2 +\S.* +1 cuda device, GPU 0, .*`, `3 +n2 +\S.* +1 cuda device, GPU 1, .*`,
 			`all-reduce over 4 ranks .* the sum is right, .*s`)
+	})
+	t.Run("the GPU kit", func(t *testing.T) {
+		kit := t.TempDir()
+		build := exec.CommandContext(t.Context(), "go", "build", "-o", kit, "./bench/gpu", "./bench/step")
+		build.Dir = ".."
+		if out, err := bounded.CombinedOutput(build); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if err := os.Rename(filepath.Join(kit, "gpu"), filepath.Join(kit, "run.sh")); err != nil {
+			t.Fatal(err)
+		}
+		out := u.mustSubmit(t, "preflight", "--gpu-check="+kit, "--gpus-per-node", "2", "--", "-quick", "-only", "opens,sum,cnn/gpus")
+		wantPlaces(t, out, `2 GPUs: GPU 0, GPU 1, .*`, `ok +sum .*the sum is right.*`, `ok +cnn/gpus .*of 2 times one GPU.s`, `\| cnn/gpus +\| ok .*`)
 	})
 	t.Run("training", func(t *testing.T) {
 		declarations, train := smallTraining()

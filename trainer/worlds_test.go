@@ -148,8 +148,9 @@ func (w *worlds[O]) start(t *testing.T, kind worldKind) {
 	if w.running[kind.String()] {
 		return
 	}
-	w.running[kind.String()] = true
 	env := []string{ordersFolder + "=" + w.folder, worldName + "=" + kind.String(), firstOrder + "=" + strconv.Itoa(w.orders), fmt.Sprint("GONBATCH_DEVICES=", kind.devices)}
+	ranktest.NeedGPUs(t, kind.ranks, env)
+	w.running[kind.String()] = true
 	w.ranks.Go(func() {
 		out, err := ranktest.Start(t, kind.launcher, kind.ranks, env)
 		w.end(fmt.Errorf("the world of %s has ended: %w\n%s", kind, err, out))

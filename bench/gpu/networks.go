@@ -25,7 +25,7 @@ import (
 // network is one of bench/step and the peers.
 type network struct {
 	name string
-	// batch is the inputs of a step on one GPU, and few is how many the CPU takes to compare losses.
+	// batch is the inputs of a step on one GPU, and few those with which losses are compared.
 	batch, few int
 }
 
@@ -127,7 +127,7 @@ func expected(ctx context.Context) error {
 	all := map[string][]float64{}
 	for _, n := range networks {
 		cmd := exec.CommandContext(ctx, b.kit("step"), lossesOf(n)...)
-		cmd.Env, cmd.Stderr = append(os.Environ(), rundir.EnvPlatform+"="+plugin.CPU, rundir.EnvDevices+"=1"), os.Stderr
+		cmd.Env, cmd.Stderr = append(inherited(), rundir.EnvPlatform+"="+plugin.CPU, rundir.EnvDevices+"=1"), os.Stderr
 		out, err := cmd.Output()
 		f, err := parse(string(out), err)
 		if err != nil {
@@ -258,7 +258,7 @@ func (b *bench) missing(ctx context.Context, p peer) error {
 
 // peerEnviron is that of a program in Python, on the first GPU.
 func (b *bench) peerEnviron() []string {
-	return append(os.Environ(), "CUDA_VISIBLE_DEVICES="+b.first, "JAX_PLATFORMS=cuda", "WORLD_SIZE=1", "RANK=0")
+	return append(inherited(), "CUDA_VISIBLE_DEVICES="+b.first, "JAX_PLATFORMS=cuda", "WORLD_SIZE=1", "RANK=0")
 }
 
 // tolerance is how far a forecast of memory may be off.
@@ -269,7 +269,7 @@ func (b *bench) memory(ctx context.Context, n network) (string, error) {
 	if b.unknown != nil {
 		return "", skipped(b.unknown.Error())
 	}
-	shell := submit.Shell{Err: io.Discard, Environ: append(os.Environ(), b.plugin.environ()...), Now: time.Now}
+	shell := submit.Shell{Err: io.Discard, Environ: append(inherited(), b.plugin.environ()...), Now: time.Now}
 	program := estimate.Program{Path: b.kit("step"), Cell: rundir.Cell{Name: n.name, Args: b.args(n)}, Dir: "."}
 	said, err := estimate.Ask(ctx, shell, program, forecast.World{Target: b.gpu.Name, Nodes: 1, GPUsPerNode: 1})
 	if err != nil {

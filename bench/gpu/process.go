@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -90,10 +91,24 @@ func (b *bench) startWith(ctx context.Context, env []string, size int, program s
 	return outs[0], errors.Join(errs...)
 }
 
+// inherited is the environment without what a job around the check, or the user's shell, says of
+// its own ranks.
+func inherited() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		for _, prefix := range []string{"SLURM_", "PMI", "OMPI_", "MPI_", "GONBATCH_", "TRAINER_"} {
+			if strings.HasPrefix(name, prefix) {
+				return true
+			}
+		}
+		return slices.Contains([]string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}, name)
+	})
+}
+
 // environ is that of a rank.
 func (b *bench) environ(rank, size int, master string) []string {
 	host, port, _ := strings.Cut(master, ":")
-	env := append(os.Environ(), b.plugin.environ()...)
+	env := append(inherited(), b.plugin.environ()...)
 	env = append(env, rundir.EnvPlatform+"="+plugin.CUDA, rundir.EnvDevices+"=1", rundir.EnvCompileCache+"="+filepath.Join(b.temporary, "programs"), rundir.EnvData+"="+b.kit("data"))
 	return append(env, fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("WORLD_SIZE=%d", size), fmt.Sprintf("LOCAL_RANK=%d", rank), fmt.Sprintf("LOCAL_WORLD_SIZE=%d", size),
 		"MASTER_ADDR="+host, "MASTER_PORT="+port)

@@ -45,6 +45,12 @@ func newResults(out io.Writer, folder string) (*results, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, fmt.Errorf("-out %s: %w", folder, err)
 	}
+	old, _ := filepath.Glob(filepath.Join(folder, "[0-9][0-9]-*.log")) // The pattern is valid.
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("-out %s: %w", folder, err)
+		}
+	}
 	file, err := os.Create(filepath.Join(folder, "results.txt"))
 	if err != nil {
 		return nil, fmt.Errorf("-out %s: %w", folder, err)

@@ -44,7 +44,7 @@ func (b *bench) tests(ctx context.Context, s suite) (string, error) {
 		cmd.Args = append(cmd.Args, "-test.run=^"+s.quick+"$")
 	}
 	cmd.Dir = folder
-	cmd.Env = slices.Concat(os.Environ(), b.plugin.environ(), exact, []string{
+	cmd.Env = slices.Concat(inherited(), b.plugin.environ(), exact, []string{
 		ranktest.CUDA + "=" + b.plugin.dir, rundir.EnvCompileCache + "=" + filepath.Join(b.temporary, "programs"),
 	})
 	out, err := b.output(ctx, cmd)
@@ -56,7 +56,7 @@ func (b *bench) tests(ctx context.Context, s suite) (string, error) {
 	if errors.As(err, &whole) {
 		err = fmt.Errorf("%w: all of the output is in %s", whole.err, whole.log)
 	}
-	return text, errors.Join(fmt.Errorf("failed: %s; not finished: %s", cmp.Or(failures, "none"), cmp.Or(unfinished, "none")), err)
+	return text, errors.Join(fmt.Errorf("failed: %s", cmp.Or(failures, "none")), fmt.Errorf("not finished: %s", cmp.Or(unfinished, "none")), err)
 }
 
 // beginOrEnd matches the begin and the end of a test, without those of its parts.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"gonbatch/internal/forecast"
+	"gonbatch/internal/plural"
 	"gonbatch/submit"
 	"gonbatch/submit/config"
 	"gonbatch/submit/run"
@@ -182,8 +183,11 @@ func (o *submitOptions) request(a *app, cfg *config.Config) (req run.Request, er
 	switch {
 	case !batch:
 		req.Job.Nodes, req.Job.TasksPerNode = 1, o.Tasks
-	case o.Job.GPUs.Count > 0 && cfg.Origin("tasks-per-node") == config.Default && cfg.Origin("devices") == config.Default:
+	case o.Job.GPUs.Count > 0 && o.Kit.Folder == "" && cfg.Origin("tasks-per-node") == config.Default && cfg.Origin("devices") == config.Default:
 		req.Job.TasksPerNode = o.Job.GPUs.Count
+	}
+	if n := req.Job.Nodes * req.Job.TasksPerNode; o.Kit.Folder != "" && n > 1 {
+		return req, submit.Usagef("--gpu-check with %s: it checks the GPUs of one node, and starts a process for each by itself: leave out the options that ask for more ranks", plural.Of(n, "rank"))
 	}
 	req.Job.Env, err = submit.ParseEnv(o.Env)
 	return req, err

@@ -44,7 +44,7 @@ exit $code`
 // starts the ranks, it returns only how mpirun ended.
 func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []string) []Ended {
 	t.Helper()
-	needGPUs(t, n, env)
+	NeedGPUs(t, n, env)
 	run := rundir.At(folder)
 	if err := os.MkdirAll(run.Logs(), 0o777); err != nil {
 		t.Fatal(err)

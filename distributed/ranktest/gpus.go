@@ -33,8 +33,9 @@ func useGPUs() bool {
 	return dir != ""
 }
 
-// needGPUs skips a test whose ranks need more GPUs than this machine has.
-func needGPUs(t *testing.T, ranks int, env []string) {
+// NeedGPUs skips a test whose ranks need more GPUs than this machine has. Start does so too, but
+// only in the test's own goroutine.
+func NeedGPUs(t *testing.T, ranks int, env []string) {
 	t.Helper()
 	if os.Getenv(CUDA) == "" {
 		return

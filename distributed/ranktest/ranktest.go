@@ -158,7 +158,7 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	needGPUs(t, n, env)
+	NeedGPUs(t, n, env)
 	program := thisTest(t)
 	env = slices.Concat(os.Environ(), []string{child + "=1"}, launcher.env, env)
 	if !launcher.byMPI() {

@@ -28,6 +28,8 @@ type Request struct {
 	// From is the cell to start from: the results of the cells before it come from an earlier run,
 	// the notebook's last one unless FromRun names another. "" runs all cells.
 	From, FromRun string
+	// Kit is what a preflight checks GPUs with.
+	Kit stage.GPUKit
 	// DryRun only reports the job with its batch script.
 	DryRun bool
 	Manner
@@ -77,7 +79,7 @@ func (rs *Runs) Preflight(ctx context.Context, req Request) (err error) {
 		return err
 	}
 	var clean func() error
-	if req.Path, req.Job.WorkDir, clean, err = stage.Preflight(rs.Root, req.DryRun); err != nil {
+	if req.Path, req.Job.WorkDir, clean, err = stage.Preflight(rs.Root, req.Kit, req.DryRun); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, clean()) }()
