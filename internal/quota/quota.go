@@ -78,7 +78,8 @@ func least(groups []procfs.Cgroup, mounts []*procfs.MountInfo) (found Quota, err
 				if err != nil {
 					return Quota{}, fmt.Errorf("quota: %w", err)
 				}
-				if cpus > 0 && (found.CPUs == 0 || cpus < found.CPUs) {
+				// Of equal quotas, that of the outer group counts: more processes share it.
+				if cpus > 0 && (found.CPUs == 0 || cpus <= found.CPUs) {
 					found = Quota{cpus, inode(dir)}
 				}
 			}
@@ -111,15 +112,20 @@ func version(group procfs.Cgroup, mount *procfs.MountInfo) (read func(dir string
 // folders lists the folder of a group at a mount, and those of the groups that contain it, as far
 // as the mount shows them.
 func folders(group string, mount *procfs.MountInfo) (dirs []string) {
-	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(mount.Root, "/"))
+	point := unescape.Replace(mount.MountPoint)
+	rest, ok := strings.CutPrefix(group, strings.TrimSuffix(unescape.Replace(mount.Root), "/"))
 	if !ok || rest != "" && rest[0] != '/' || strings.Contains(group+"/", "/../") {
 		return nil
 	}
 	for rest = path.Join("/", rest); rest != "/"; rest = path.Dir(rest) {
-		dirs = append(dirs, path.Join(mount.MountPoint, rest))
+		dirs = append(dirs, path.Join(point, rest))
 	}
-	return append(dirs, mount.MountPoint)
+	return append(dirs, point)
 }
+
+// unescape decodes the paths of /proc/self/mountinfo: see proc_pid_mountinfo(5). systemd has
+// backslashes in names, as in machine-a\x2db.scope.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // version2 reads cpu.max: the microseconds of CPU time in a period, or max, and the period.
 func version2(dir string) (int, error) {

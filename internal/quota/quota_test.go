@@ -29,6 +29,8 @@ func TestLeast(t *testing.T) {
 		{"no file", v2, "/", "/", nil, 0, ""},
 		{"its own", v2, "/", "/job/step", map[string]string{"job/cpu.max": "max 100000", "job/step/cpu.max": "250000 100000"}, 2, "/job/step"},
 		{"its parent's", v2, "/", "/job/step", map[string]string{"job/cpu.max": "300000 100000", "job/step/cpu.max": "800000 100000"}, 3, "/job"},
+		{"the same as its parent's", v2, "/", "/job/step", map[string]string{"job/cpu.max": "200000 100000", "job/step/cpu.max": "200000 100000"}, 2, "/job"},
+		{"a name with a backslash", v2, `/m-a\134x2db.scope`, `/m-a\x2db.scope/app`, map[string]string{"cpu.max": "200000 100000"}, 2, "."},
 		{"less than one CPU", v2, "/", "/job", map[string]string{"job/cpu.max": "20000 100000"}, 1, "/job"},
 		{"another period", v2, "/", "/job", map[string]string{"job/cpu.max": "40000 10000"}, 4, "/job"},
 		{"a container's namespace", v2, "/", "/", map[string]string{"cpu.max": "150000 100000"}, 1, "/"},
@@ -43,7 +45,7 @@ func TestLeast(t *testing.T) {
 		}, 1, "/job"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := filepath.Join(t.TempDir(), `a b\c`)
 			for name, text := range test.files {
 				path := filepath.Join(dir, name)
 				if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -60,7 +62,7 @@ func TestLeast(t *testing.T) {
 			mounts := []*procfs.MountInfo{
 				{FSType: "tmpfs", Root: "/", MountPoint: "/nowhere"},
 				{FSType: v1, Root: "/", MountPoint: "/nowhere", SuperOptions: map[string]string{"cpuset": ""}},
-				{FSType: test.version, Root: test.root, MountPoint: dir, SuperOptions: map[string]string{"rw": "", "cpu": "", "cpuacct": ""}},
+				{FSType: test.version, Root: test.root, MountPoint: strings.NewReplacer(" ", `\040`, `\`, `\134`).Replace(dir), SuperOptions: map[string]string{"rw": "", "cpu": "", "cpuacct": ""}},
 			}
 			got, err := least([]procfs.Cgroup{{HierarchyID: 7, Controllers: []string{"cpuset"}, Path: "/x"}, group}, mounts)
 			want := Quota{CPUs: test.want}

@@ -68,6 +68,38 @@ func endsAlone(t *testing.T, spec submit.JobSpec, after time.Duration) {
 	}
 }
 
+// TestUnreaped: a launcher leaves nothing when its program has ended, even if nobody waits for the
+// launcher, as MPICH's proxy doesn't while anything holds its pipes.
+func TestUnreaped(t *testing.T) {
+	spec := newSpec(t, 2, [2]string{"one", "exec sleep 97"})
+	s, err := Runner{LookPath: lookOnly(noMPI), Err: t.Output()}.start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(s.spec.RunDir.Launcher(), "one")
+	cmd.Env = append(submit.CleanEnviron(os.Environ()), cluster.TorchrunVariables(0, 2, 1, "x")...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	group := cmd.Process.Pid
+	defer func() {
+		_ = syscall.Kill(-group, syscall.SIGKILL) // It fails when all have ended.
+		_ = cmd.Wait()                            // Its exit code doesn't matter.
+	}()
+	time.Sleep(200 * time.Millisecond) // Until it has set its traps.
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left := proc.Group(group)
+		if len(left) == 1 && left[0] == group {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%v are left, want the launcher alone, which nobody waits for", left)
+		}
+	}
+}
+
 // TestToldOften: however often a launcher is told to stop, it doesn't end before its program does.
 func TestToldOften(t *testing.T) {
 	spec := newSpec(t, 2, [2]string{"one", "trap '' TERM; sleep 3; exit 5"})

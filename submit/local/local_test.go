@@ -103,6 +103,7 @@ func TestFailure(t *testing.T) {
 		signal             int
 	}{
 		{name: "one rank", tasks: 1, program: "exit 7", code: 7},
+		{name: "one rank, a code beyond the signals", tasks: 1, program: "exit 255", code: 255},
 		{name: "one rank, killed", tasks: 1, program: "kill -9 $$", signal: 9},
 		{name: "Open MPI's second rank", mpi: "mpirun.openmpi", tasks: 2, program: `[ "$OMPI_COMM_WORLD_RANK" = 1 ] && exit 7; sleep 20`, code: 7, rank: 1},
 		{name: "MPICH's second rank, while the other waits", mpi: "mpirun.mpich", tasks: 2, program: `[ "$PMI_RANK" = 1 ] && exit 7; sleep 97`, code: 7, rank: 1},

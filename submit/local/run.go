@@ -252,11 +252,14 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
+// lastSignal is the last of Linux's signals. A program that exits with 255 has ended by none.
+const lastSignal = 64
+
 // failed returns the error for a program that ended with a code.
 func (s *start) failed(code int) error {
 	status := submit.Status{State: submit.Failed, ExitCode: code}
-	if code > 128 {
-		status.ExitCode, status.Signal = 0, code-128
+	if signal := code - 128; signal > 0 && signal <= lastSignal {
+		status.ExitCode, status.Signal = 0, signal
 	}
 	status.FailedRank = failedRank(s.spec)
 	err := submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, status)
