@@ -21,7 +21,7 @@ import (
 // suite is a package whose tests compute on whatever device there is.
 type suite struct {
 	name string
-	// skip are tests of launchers, of ranks that fail, and of the devices of a CPU.
+	// skip are tests of launchers, of ranks that fail, and of a CPU's devices and memory.
 	skip string
 	// quick is the test that is run with -quick.
 	quick string
@@ -29,7 +29,7 @@ type suite struct {
 
 var suites = []suite{
 	{"distributed", "TestFailure|TestClientTrouble|TestHeldUp|TestNoFailure|TestBadNetwork|TestRankDoesNotCome|TestCheck|TestInitRefuses", "TestEquivalence"},
-	{"trainer", "TestAllDevices|TestModelParallelBesideFewerDevices", "TestRegularization"},
+	{"trainer", "TestAllDevices|TestModelParallelBesideFewerDevices|TestUpdatesInPlace", "TestRegularization"},
 }
 
 // tests runs a package's tests on the GPU, as far as they get.
