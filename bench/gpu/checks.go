@@ -36,8 +36,8 @@ func (b *bench) checks() []check {
 	all = append(all, b.network(networks[0])...)
 	for _, n := range notebooks {
 		all = append(all,
-			check{n.name, opens, func(ctx context.Context) (string, error) { return b.notebook(ctx, n) }},
-			check{n.name + "/resume", n.name, func(ctx context.Context) (string, error) { return b.resume(ctx, n) }})
+			check{n.check(), opens, func(ctx context.Context) (string, error) { return b.notebook(ctx, n) }},
+			check{n.check() + "/resume", n.check(), func(ctx context.Context) (string, error) { return b.resume(ctx, n) }})
 	}
 	for _, s := range suites {
 		all = append(all, check{"tests/" + s.name, opens, func(ctx context.Context) (string, error) { return b.tests(ctx, s) }})

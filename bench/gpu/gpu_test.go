@@ -98,15 +98,15 @@ func TestOnStandIn(t *testing.T) {
 	if testing.Short() {
 		return
 	}
-	said, err = onMachine(t, 1, kit, "-quick", "-only=mnist,gpt,tests", "-python=/nowhere/python", "-out="+out)
+	said, err = onMachine(t, 1, kit, "-quick", "-only=notebooks,tests", "-python=/nowhere/python", "-out="+out)
 	if err != nil {
 		t.Errorf("%v\n%s", err, said)
 	}
 	wantLines(t, said,
-		`ok +mnist .*test/accuracy 0\.\d+; .* examples a second`,
-		`ok +mnist/resume .*killed after step-\d+, resumed: the same weights, bit for bit`,
-		`ok +gpt .*val/loss \d`,
-		`ok +gpt/resume .*bit for bit`,
+		`ok +notebooks/mnist .*test/accuracy 0\.\d+; .* examples a second`,
+		`ok +notebooks/mnist/resume .*killed after step-\d+, resumed: the same weights, bit for bit`,
+		`ok +notebooks/gpt .*val/loss \d`,
+		`ok +notebooks/gpt/resume .*bit for bit`,
 		`ok +tests/distributed .*1 test passed, 0 skipped, 0 failed`,
 		`ok +tests/trainer .*1 test passed, 0 skipped, 0 failed`,
 	)
@@ -165,7 +165,7 @@ func TestBadFlags(t *testing.T) {
 func TestChosen(t *testing.T) {
 	b := &bench{}
 	for only, want := range map[string]string{
-		"opens": "opens", "sum,mock": "opens sum mock", "gpt/torch": "opens gpt/step gpt/torch", "tests/trainer": "opens tests/trainer", "mnist": "opens mnist mnist/resume", "cnn/cache": "opens cnn/step cnn/cache",
+		"opens": "opens", "sum,mock": "opens sum mock", "gpt/torch": "opens gpt/step gpt/torch", "tests/trainer": "opens tests/trainer", "notebooks/mnist": "opens notebooks/mnist notebooks/mnist/resume", "cnn/cache": "opens cnn/step cnn/cache",
 	} {
 		all, err := chosen(b.checks(), only)
 		var names []string

@@ -43,7 +43,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "only these checks, with those that they need: a,b,cnn (-only help lists them)")
 	flag.IntVar(&o.batch, "batch", 0, "inputs of a step on each GPU (default: by network)")
 	flag.IntVar(&o.steps, "steps", 100, "steps of a measurement")
-	flag.BoolVar(&o.quick, "quick", false, "only see that everything runs: 3 steps of 8 inputs, notebooks of 30 updates, one test of each suite")
+	flag.BoolVar(&o.quick, "quick", false, "only see that everything runs: 3 steps of 8 inputs, notebooks of 60 updates, one test of each suite")
 	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "time for each check: one that takes longer is ended, and shows where it is")
 	flag.DurationVar(&o.total, "total", 14*time.Minute, "time for all: checks that would begin later are not run")
 	flag.StringVar(&o.out, "out", "gpu-check", "folder for the report and the whole output of each check")

@@ -37,6 +37,9 @@ var notebooks = []notebook{
 	{"gpt", "train", []string{"-max_steps", "300"}, 50, "val/loss", func(v float64) bool { return v <= 3 }},
 }
 
+// check is the name of the notebook's check.
+func (n notebook) check() string { return "notebooks/" + n.name }
+
 // dir is the run directory of a notebook's run.
 func (b *bench) dir(n notebook, run string) rundir.Dir {
 	return rundir.At(filepath.Join(b.temporary, n.name+"-"+run))
@@ -54,8 +57,8 @@ func (b *bench) train(ctx context.Context, n notebook, run string, env ...string
 	}
 	every, args := n.every, n.args
 	if b.quick {
-		every, args = 10, nil
-		env = append(env, "TRAINER_MAX_STEPS=30", "TRAINER_VAL_CHECK_INTERVAL=15")
+		every, args = 20, nil
+		env = append(env, "TRAINER_MAX_STEPS=60", "TRAINER_VAL_CHECK_INTERVAL=30")
 	}
 	env = append(env, rundir.EnvDir+"="+dir.Path(), rundir.EnvCell+"="+n.cell, fmt.Sprintf("TRAINER_CHECKPOINT_EVERY_STEPS=%d", every))
 	_, err := b.startWith(ctx, env, 1, program, args...)
