@@ -215,6 +215,20 @@ func TestAll(t *testing.T) {
 	}
 }
 
+// TestWhy: of a crash, the first lines count, since registers come last.
+func TestWhy(t *testing.T) {
+	registers := strings.Repeat("\nrax 0x0", 100)
+	for text, want := range map[string]string{
+		strings.Repeat("line\n", 100) + "last\n":                                     "line\nlast",
+		"a\nb\nSIGABRT: abort\nPC=1\n\ngoroutine 1 [running]:\nmain.f()" + registers: "a\nb\nSIGABRT: abort\nPC=1\n\ngoroutine 1 [running]:\nmain.f()\nrax 0x0",
+		"panic: broken\n\ngoroutine 1":                                               "panic: broken",
+	} {
+		if got := why(text); !strings.Contains(got, want) || strings.Count(got, "\n") > 40 {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // TestTally: a suite that is cut off has tests that didn't finish.
 func TestTally(t *testing.T) {
 	const out = "=== RUN   TestA\n=== RUN   TestA/part\n    --- FAIL: TestA/part (0.1s)\n--- FAIL: TestA (0.10s)\n=== RUN   TestB\n--- PASS: TestB (0.00s)\n" +

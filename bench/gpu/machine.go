@@ -87,7 +87,7 @@ func (b *bench) prepare(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// close removes what the checks have written, but for the report.
+// close removes what the checks have written, but for the results.
 func (b *bench) close() {
 	if err := os.RemoveAll(b.temporary); err != nil {
 		fmt.Fprintln(os.Stderr, "gpu-check: warning:", err)
@@ -96,6 +96,8 @@ func (b *bench) close() {
 
 // smi is what NVIDIA's tool says of each GPU, or why it says nothing.
 func smi(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second) // It may hang where a driver does.
+	defer cancel()
 	out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=index,name,driver_version,memory.total,memory.used,compute_cap,power.limit", "--format=csv,noheader").CombinedOutput()
 	if err != nil {
 		return fmt.Sprintf("nvidia-smi: %v: %s", err, out)

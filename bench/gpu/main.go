@@ -46,7 +46,7 @@ func main() {
 	flag.BoolVar(&o.quick, "quick", false, "only see that everything runs: 3 steps of 8 inputs, notebooks of 60 updates, one test of each suite")
 	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "time for each check: one that takes longer is ended, and shows where it is")
 	flag.DurationVar(&o.total, "total", 14*time.Minute, "time for all: checks that would begin later are not run")
-	flag.StringVar(&o.out, "out", "gpu-check", "folder for the report and the whole output of each check")
+	flag.StringVar(&o.out, "out", "gpu-check", "folder for the results and the whole output of each check")
 	flag.BoolVar(&o.install, "install", false, "download XLA's plugin for CUDA and NVIDIA's libraries (2.3 GB) if they aren't there")
 	flag.Parse()
 	if o.quick {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,9 +20,6 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// lastLinesShown of the output of a program that failed are in the report; all of it is in a file.
-const lastLinesShown = 20
-
 // output runs a program, and returns what it prints to standard output. One that is still running
 // when ctx is done is ended with all that it has started, and shows where it is.
 func (b *bench) output(ctx context.Context, cmd *exec.Cmd) (string, error) {
@@ -29,7 +27,7 @@ func (b *bench) output(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer log.Close() //nolint:errcheck // it is for people; the report has the result
+	defer log.Close() //nolint:errcheck // it is for people; the results have it
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&said, log), log
 	if err = bounded.RunContext(ctx, cmd); err != nil {
@@ -47,16 +45,28 @@ type failure struct {
 func (f *failure) Unwrap() error { return f.err }
 
 func (f *failure) Error() string {
-	return fmt.Sprintf("%v; %s ends with:\n%s", f.err, f.log, endOf(f.log))
+	text, err := os.ReadFile(f.log)
+	if err != nil {
+		return errors.Join(f.err, err).Error()
+	}
+	return fmt.Sprintf("%v; from %s:\n%s", f.err, f.log, why(string(text)))
 }
 
-// endOf is the end of a file.
-func endOf(path string) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
+// crash matches the line with which a Go program begins to say why it ends, and where it was.
+var crash = regexp.MustCompile(`(?m)^(SIG[A-Z]+: |panic: |fatal error: )`)
+
+// shown lines of the output of a program that failed are in the results; all of it is in a file.
+const shown = 30
+
+// why returns the lines of an output that say most about a failure: the last ones, or the first
+// ones of a crash.
+func why(output string) string {
+	at := crash.FindStringIndex(output)
+	if at == nil {
+		return lastLines(output, shown)
 	}
-	return lastLines(string(text), lastLinesShown)
+	lines := strings.Split(strings.TrimSpace(output[at[0]:]), "\n")
+	return strings.TrimSpace(lastLines(output[:at[0]], 5) + "\n" + strings.Join(lines[:min(shown, len(lines))], "\n"))
 }
 
 func lastLines(text string, n int) string {

@@ -75,7 +75,7 @@ func (r *results) say(format string, args ...any) {
 		err = r.file.Sync()
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "gpu-check: warning: the report isn't complete: %v\n", err)
+		fmt.Fprintf(os.Stderr, "gpu-check: warning: results.txt isn't complete: %v\n", err)
 	}
 }
 
