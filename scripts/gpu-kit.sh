@@ -37,6 +37,6 @@ END
 chmod +x $kit/run.sh
 
 [ "${1:-}" = --archive ] || exit 0
-# The programs share much of their code: a dictionary as large as all of them finds it.
-tar -C bin -c gpu-kit | xz --x86 --lzma2=preset=6,dict=256MiB >$kit.tar.xz
+# The programs share much of their code: a dictionary of the size of two of them finds it.
+tar -C bin -c gpu-kit | xz --x86 --lzma2=preset=6,dict=64MiB >$kit.tar.xz
 ls -l $kit.tar.xz

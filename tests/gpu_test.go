@@ -34,17 +34,23 @@ func TestGPUs(t *testing.T) {
 			`all-reduce over 4 ranks .* the sum is right, .*s`)
 	})
 	t.Run("the GPU kit", func(t *testing.T) {
-		kit := t.TempDir()
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", kit, "./bench/gpu", "./bench/step")
-		build.Dir = ".."
-		if out, err := bounded.CombinedOutput(build); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		if err := os.Rename(filepath.Join(kit, "gpu"), filepath.Join(kit, "run.sh")); err != nil {
-			t.Fatal(err)
+		u, kit := newUser(t, u.env...), filepath.Join(t.TempDir(), "my kit")
+		for name, of := range map[string]string{"run.sh": "./bench/gpu", "step": "./bench/step"} {
+			build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(kit, name), of)
+			build.Dir = ".."
+			if out, err := bounded.CombinedOutput(build); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
 		}
 		out := u.mustSubmit(t, "preflight", "--gpu-check="+kit, "--gpus-per-node", "2", "--", "-quick", "-only", "opens,sum,cnn/gpus")
 		wantPlaces(t, out, `2 GPUs: GPU 0, GPU 1, .*`, `ok +sum .*the sum is right.*`, `ok +cnn/gpus .*of 2 times one GPU.s`, `\| cnn/gpus +\| ok .*`)
+		wantAll(t, read(t, filepath.Join(u.run(t).Path(), "gpu-check", "results.txt")), "the sum is right")
+		program := filepath.Join(kit, "run.sh")
+		out, err := u.submit(t, "preflight", "--gpu-check="+kit, "--gpus-per-node", "1", "--setup", fmt.Sprintf("rm '%s'", program))
+		wantAll(t, out, "this node doesn't see the GPU kit, "+program+": give --gpu-check=FOLDER")
+		if err == nil {
+			t.Errorf("it passed without a kit:\n%s", out)
+		}
 	})
 	t.Run("training", func(t *testing.T) {
 		declarations, train := smallTraining()

@@ -19,23 +19,25 @@ import (
 	"gonbatch/submit/report"
 )
 
-// kit is a kit without the programs that take long to link, unless all of them are wanted.
-func kit(t *testing.T) string {
+// smallKit has no programs but those that are quick to link.
+func smallKit(t *testing.T) string {
 	t.Helper()
-	if !testing.Short() {
-		if out, err := bounded.CombinedOutput(exec.CommandContext(t.Context(), "../../scripts/gpu-kit.sh")); err != nil {
+	dir := t.TempDir()
+	for name, of := range map[string]string{"run.sh": ".", "step": "../step"} {
+		if out, err := bounded.CombinedOutput(exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, name), of)); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		return "../../bin/gpu-kit"
-	}
-	dir := t.TempDir()
-	if out, err := bounded.CombinedOutput(exec.CommandContext(t.Context(), "go", "build", "-o", dir, ".", "../step")); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if err := os.Rename(filepath.Join(dir, "gpu"), filepath.Join(dir, "run.sh")); err != nil {
-		t.Fatal(err)
 	}
 	return dir
+}
+
+// wholeKit is that which users make.
+func wholeKit(t *testing.T) string {
+	t.Helper()
+	if out, err := bounded.CombinedOutput(exec.CommandContext(t.Context(), "../../scripts/gpu-kit.sh")); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return "../../bin/gpu-kit"
 }
 
 // onMachine runs the kit on a machine that has this many GPUs, played by the test plugin, and
@@ -66,7 +68,11 @@ func link(t *testing.T, folder, name string) {
 
 // TestOnStandIn runs all checks on two GPUs, then those of a machine with one.
 func TestOnStandIn(t *testing.T) {
-	kit, out := kit(t), t.TempDir()
+	newKit, out := wholeKit, t.TempDir()
+	if testing.Short() {
+		newKit = smallKit
+	}
+	kit := newKit(t)
 	said, err := onMachine(t, 2, kit, "-quick", "-only=opens,collectives,sum,mock,cnn", "-python=/nowhere/python", "-out="+out)
 	if err != nil {
 		t.Errorf("%v\n%s", err, said)
@@ -123,7 +129,7 @@ func wantLines(t *testing.T, said string, lines ...string) {
 
 // TestWithoutGPU: what is missing is named.
 func TestWithoutGPU(t *testing.T) {
-	said, err := onMachine(t, 0, kit(t), "-out="+t.TempDir())
+	said, err := onMachine(t, 0, smallKit(t), "-out="+t.TempDir())
 	if err == nil || !strings.Contains(said, "no GPU that this process may open: there is no /dev/nvidia0") {
 		t.Errorf("%v\n%s", err, said)
 	}

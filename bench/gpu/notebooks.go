@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -84,23 +80,12 @@ func (b *bench) notebook(ctx context.Context, n notebook) (string, error) {
 
 // metricsOf has the last value of each metric.
 func metricsOf(dir rundir.Dir) (map[string]float64, error) {
-	text, err := os.ReadFile(dir.Metrics())
-	if err != nil {
-		return nil, err
-	}
+	lines, err := rundir.ReadMetrics(dir)
 	all := map[string]float64{}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		var line map[string]any
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			return nil, fmt.Errorf("%s: %w", dir.Metrics(), err)
-		}
-		for name, value := range line {
-			if number, isNumber := value.(float64); isNumber {
-				all[name] = number
-			}
-		}
+	for _, line := range lines {
+		maps.Copy(all, line.Values)
 	}
-	return all, nil
+	return all, err
 }
 
 // resume kills a notebook's program after a checkpoint and starts it again: the weights must be
@@ -139,7 +124,11 @@ func (b *bench) trainAndKill(ctx context.Context, n notebook) (after string, err
 			return "", errors.Join(errors.New("the program ended before it could be killed"), err)
 		case <-time.After(20 * time.Millisecond):
 		}
-		if all := b.checkpoints(n, "killed"); len(all) > 0 {
+		all, err := b.dir(n, "killed").CheckpointFolders()
+		if err != nil {
+			return "", err
+		}
+		if len(all) > 0 {
 			for pid := range proc.With(mark) {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // It may just have ended.
 			}
@@ -151,21 +140,14 @@ func (b *bench) trainAndKill(ctx context.Context, n notebook) (after string, err
 	}
 }
 
-// checkpoints are the folders of a run's checkpoints, in order of their steps.
-func (b *bench) checkpoints(n notebook, run string) []string {
-	all, _ := filepath.Glob(filepath.Join(b.dir(n, run).Checkpoints(), n.cell, "step-*")) // The pattern is valid.
-	slices.Sort(all)
-	return slices.DeleteFunc(all, func(path string) bool { return strings.Contains(path, ".tmp") })
-}
-
 // sameWeights compares the weights in the last checkpoints of two runs.
 func (b *bench) sameWeights(n notebook, one, other string) (bool, error) {
 	var sums [2][sha256.Size]byte
 	var at [2]string
 	for i, run := range []string{one, other} {
-		all := b.checkpoints(n, run)
-		if len(all) == 0 {
-			return false, fmt.Errorf("the run %s has no checkpoint", run)
+		all, err := b.dir(n, run).CheckpointFolders()
+		if err != nil || len(all) == 0 {
+			return false, errors.Join(fmt.Errorf("the run %s has no checkpoint", run), err)
 		}
 		last := all[len(all)-1]
 		text, err := os.ReadFile(filepath.Join(last, "model.safetensors"))

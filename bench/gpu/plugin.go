@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/plugin"
@@ -63,6 +64,8 @@ for name in "xla_cuda13", "xla_cuda12":
 `
 
 func wheelOf(ctx context.Context, python string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // The folders of Python may be on a file system that hangs.
+	defer cancel()
 	cmd := exec.Command(python, "-c", wheelScript)
 	cmd.Stderr = os.Stderr
 	var out strings.Builder

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 )
@@ -82,7 +83,7 @@ func (b *bench) start(ctx context.Context, size int, program string, args ...str
 
 // startWith is start with further variables.
 func (b *bench) startWith(ctx context.Context, env []string, size int, program string, args ...string) (string, error) {
-	master, err := freeAddress()
+	port, err := freePort()
 	if err != nil {
 		return "", err
 	}
@@ -90,7 +91,7 @@ func (b *bench) startWith(ctx context.Context, env []string, size int, program s
 	var group sync.WaitGroup
 	for rank := range size {
 		cmd := exec.Command(program, args...)
-		cmd.Env = append(b.environ(rank, size, master), env...)
+		cmd.Env = append(b.environ(rank, size, port), env...)
 		group.Go(func() {
 			if outs[rank], errs[rank] = b.output(ctx, cmd); errs[rank] != nil {
 				errs[rank] = fmt.Errorf("rank %d of %d: %w", rank, size, errs[rank])
@@ -102,33 +103,28 @@ func (b *bench) startWith(ctx context.Context, env []string, size int, program s
 }
 
 // inherited is the environment without what a job around the check, or the user's shell, says of
-// its own ranks.
+// ranks and trainings of its own.
 func inherited() []string {
-	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		for _, prefix := range []string{"SLURM_", "PMI", "OMPI_", "MPI_", "GONBATCH_", "TRAINER_"} {
-			if strings.HasPrefix(name, prefix) {
-				return true
-			}
-		}
-		return slices.Contains([]string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}, name)
+	return slices.DeleteFunc(cluster.Outside(os.Environ()), func(variable string) bool {
+		return strings.HasPrefix(variable, "GONBATCH_") || strings.HasPrefix(variable, "TRAINER_")
 	})
 }
 
 // environ is that of a rank.
-func (b *bench) environ(rank, size int, master string) []string {
-	host, port, _ := strings.Cut(master, ":")
-	env := append(inherited(), b.plugin.environ()...)
-	env = append(env, rundir.EnvPlatform+"="+plugin.CUDA, rundir.EnvDevices+"=1", rundir.EnvCompileCache+"="+filepath.Join(b.temporary, "programs"), rundir.EnvData+"="+b.kit("data"))
-	return append(env, fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("WORLD_SIZE=%d", size), fmt.Sprintf("LOCAL_RANK=%d", rank), fmt.Sprintf("LOCAL_WORLD_SIZE=%d", size),
-		"MASTER_ADDR="+host, "MASTER_PORT="+port)
+func (b *bench) environ(rank, size, port int) []string {
+	return slices.Concat(inherited(), b.plugin.environ(), cluster.TorchrunVariables(rank, size, port, "gpu-check"), []string{
+		rundir.EnvPlatform + "=" + plugin.CUDA, rundir.EnvDevices + "=1", rundir.EnvCompileCache + "=" + b.programs(), rundir.EnvData + "=" + b.kit("data"),
+	})
 }
 
-func freeAddress() (string, error) {
+// programs is the folder of compiled programs.
+func (b *bench) programs() string { return filepath.Join(b.temporary, "programs") }
+
+func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	defer l.Close()
-	return l.Addr().String(), nil
+	return l.Addr().(*net.TCPAddr).Port, nil
 }

@@ -45,7 +45,7 @@ func (b *bench) tests(ctx context.Context, s suite) (string, error) {
 	}
 	cmd.Dir = folder
 	cmd.Env = slices.Concat(inherited(), b.plugin.environ(), exact, []string{
-		ranktest.CUDA + "=" + b.plugin.dir, rundir.EnvCompileCache + "=" + filepath.Join(b.temporary, "programs"),
+		ranktest.CUDA + "=" + b.plugin.dir, rundir.EnvCompileCache + "=" + b.programs(),
 	})
 	out, err := b.output(ctx, cmd)
 	text, unfinished, failures := tally(out)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -27,13 +28,10 @@ type GPUKit struct {
 	Args   []string
 }
 
-// kitFolder is the kit's folder in that of the job.
-const kitFolder = "gpu-kit"
-
 // Preflight writes the notebook of a preflight into a folder that the nodes can see too; each user
-// has one, because several may share the run root. If there is a kit, it is copied there, and the
-// notebook runs it. For a dry run, which writes nothing there, it writes the notebook into a
-// temporary folder that clean removes. workDir is the job's folder in both cases.
+// has one, because several may share the run root. If there is a kit, the notebook runs it where it
+// is. For a dry run, which writes nothing there, it writes the notebook into a temporary folder
+// that clean removes. workDir is the job's folder in both cases.
 func Preflight(root string, kit GPUKit, dryRun bool) (notebook, workDir string, clean func() error, err error) {
 	text, err := kit.notebook()
 	if err != nil {
@@ -43,12 +41,10 @@ func Preflight(root string, kit GPUKit, dryRun bool) (notebook, workDir string, 
 		return "", "", nil, err
 	}
 	folder, clean := workDir, func() error { return nil }
-	if dryRun {
-		if folder, err = scratch.Make(scratch.Preflight); err == nil {
-			clean = func() error { return os.RemoveAll(folder) }
-		}
-	} else if err = os.MkdirAll(folder, 0o700); err == nil {
-		err = kit.copyTo(filepath.Join(folder, kitFolder))
+	if !dryRun {
+		err = os.MkdirAll(folder, 0o700)
+	} else if folder, err = scratch.Make(scratch.Preflight); err == nil {
+		clean = func() error { return os.RemoveAll(folder) }
 	}
 	if err != nil {
 		return "", "", nil, fmt.Errorf("preflight: %w (choose another folder on the shared file system with --run-root)", err)
@@ -60,27 +56,26 @@ func Preflight(root string, kit GPUKit, dryRun bool) (notebook, workDir string, 
 	return notebook, workDir, clean, nil
 }
 
+// runKit runs the kit on a node. The results of each job are in its run directory.
+const runKit = `![ -x %[1]s ] || { echo "this node doesn't see the GPU kit, "%[1]s": give --gpu-check=FOLDER on a file system that it does see" >&2; exit 1; }; %[1]s -out "$%[2]s/gpu-check" %[3]s`
+
 // notebook returns the preflight's notebook, with a cell that runs the kit if there is one.
 func (k GPUKit) notebook() ([]byte, error) {
 	if k.Folder == "" {
 		return preflightNotebook, nil
 	}
-	if _, err := os.Stat(filepath.Join(k.Folder, "run.sh")); err != nil {
+	program, err := filepath.Abs(filepath.Join(k.Folder, "run.sh"))
+	if err == nil {
+		_, err = os.Stat(program)
+	}
+	if err != nil {
 		return nil, submit.Usagef("--gpu-check=%s: there is no GPU kit (%v): make one in a checkout of gonbatch, by scripts/gpu-kit.sh, and give its folder", k.Folder, err)
 	}
 	nb, err := nbformat.Parse("preflight.ipynb", preflightNotebook)
 	if err != nil {
 		return nil, err
 	}
-	command := append([]string{filepath.Join(kitFolder, "run.sh")}, k.Args...)
-	nb.Cells = append(nb.Cells, &nbformat.Cell{Type: nbformat.Code, ID: "gpu-check", Source: "!" + shellescape.QuoteCommand(command)})
+	line := fmt.Sprintf(runKit, shellescape.Quote(program), rundir.EnvDir, shellescape.QuoteCommand(k.Args))
+	nb.Cells = append(nb.Cells, &nbformat.Cell{Type: nbformat.Code, ID: "gpu-check", Source: strings.TrimSpace(line)})
 	return nb.Marshal()
-}
-
-// copyTo copies the kit, in place of an earlier one.
-func (k GPUKit) copyTo(folder string) error {
-	if k.Folder == "" {
-		return nil
-	}
-	return errors.Join(os.RemoveAll(folder), os.CopyFS(folder, os.DirFS(k.Folder)))
 }
