@@ -1,16 +1,44 @@
 package local
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/proc"
 	"gonbatch/submit"
 )
+
+// parentOf names the launcher that this process starts, as submit does, until it is killed.
+const parentOf = "TEST_PARENT_OF"
+
+func TestMain(m *testing.M) {
+	if launcher := os.Getenv(parentOf); launcher != "" {
+		beParent(launcher)
+	}
+	os.Exit(m.Run())
+}
+
+// beParent prints the number of the launcher's process.
+func beParent(launcher string) {
+	runtime.LockOSThread() // The kernel sends Pdeathsig when the thread ends, too.
+	cmd := exec.Command(launcher, "one")
+	cmd.Env = append(submit.CleanEnviron(os.Environ()), cluster.TorchrunVariables(0, 2, 1, "x")...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	fmt.Println(cmd.Process.Pid)
+	_ = cmd.Wait() // It is killed before.
+}
 
 // TestAlone: when submit has been killed, its launchers get SIGTERM, once. They end then, whenever
 // it comes and even if the program ignores it.
@@ -38,34 +66,49 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// endsAlone starts a launcher and sends it SIGTERM after a while.
+// endsAlone starts a launcher and kills its parent after a while.
 func endsAlone(t *testing.T, spec submit.JobSpec, after time.Duration) {
 	t.Helper()
-	cmd := exec.Command(spec.RunDir.Launcher(), "one")
-	cmd.Env = append(submit.CleanEnviron(os.Environ()), cluster.TorchrunVariables(0, 2, 1, "x")...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), parentOf+"="+spec.RunDir.Launcher())
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	group := cmd.Process.Pid
-	defer syscall.Kill(-group, syscall.SIGKILL) //nolint:errcheck // it fails when all have ended
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // Its exit code doesn't matter.
-		close(ended)
-	}()
+	var group int
+	_, err = fmt.Fscan(out, &group)
 	time.Sleep(after)
-	_ = syscall.Kill(group, syscall.SIGTERM) // It fails when the launcher has ended.
-	select {
-	case <-ended:
-	case <-time.After(30 * time.Second):
-		t.Fatalf("the launcher that got SIGTERM after %s still runs", after)
+	_ = cmd.Process.Kill() // It fails when the launcher, and so the parent, has ended.
+	_ = cmd.Wait()         // It was killed.
+	if err != nil {
+		t.Fatal(err)
 	}
-	for end := time.Now().Add(5 * time.Second); len(proc.Group(group)) > 0; time.Sleep(20 * time.Millisecond) {
+	defer syscall.Kill(-group, syscall.SIGKILL) //nolint:errcheck // it fails when all have ended
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left := living(group)
+		if len(left) == 0 {
+			return
+		}
 		if time.Now().After(end) {
-			t.Fatalf("after %s: %v are left", after, proc.Group(group))
+			t.Fatalf("after %s: %v are left", after, left)
 		}
 	}
+}
+
+// living are the processes of a group that have not ended. Others may stay until init waits for
+// them.
+func living(group int) []int {
+	return slices.DeleteFunc(proc.Group(group), func(pid int) bool {
+		process, err := procfs.NewProc(pid)
+		if err != nil {
+			return true
+		}
+		stat, err := process.Stat()
+		return err != nil || stat.State == "Z"
+	})
 }
 
 // TestUnreaped: a launcher leaves nothing when its program has ended, even if nobody waits for the
@@ -90,12 +133,12 @@ func TestUnreaped(t *testing.T) {
 	time.Sleep(200 * time.Millisecond) // Until it has set its traps.
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		left := proc.Group(group)
-		if len(left) == 1 && left[0] == group {
+		left := living(group)
+		if len(left) == 0 {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%v are left, want the launcher alone, which nobody waits for", left)
+			t.Fatalf("%v are left", left)
 		}
 	}
 }
