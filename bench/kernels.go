@@ -21,7 +21,7 @@ import (
 var measureKernel string
 
 // kernels are the kernels to compare, and their names in Jupyter.
-var kernels = []struct{ title, name string }{{"gonbatch", kernel.Name}, {"GoNB 0.11.4", "gonb"}, {"ipykernel 7", "python3"}}
+var kernels = []struct{ title, name string }{{"gonbatch", kernel.Name}, {"GoNB 0.11.5", "gonb"}, {"ipykernel 7", "python3"}}
 
 // kernelMeasures are the columns, in order.
 var kernelMeasures = []string{"start", "first cell", "warm cell", "XLA cell", "its CPU time", "first completion", "next completion", "completion in GoMLX"}

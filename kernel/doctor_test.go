@@ -52,7 +52,7 @@ func TestDoctor(t *testing.T) {
 			name: "the programs of others, the kernel's own and Go are gone", path: bin, data: broken, source: root, plugins: "/plugins",
 			want: map[string]string{
 				"kernelspec": "it starts /nowhere/submit, which is gone", "Go": "GONBATCH_GO=/nowhere/go: there is no go command: run submit kernel install",
-				"gonb": "the kernel was tested with v0.11.4", "goimports": "has version \"\"", "gopls": "run submit kernel install", "Go modules": "GONBATCH_GO",
+				"gonb": "the kernel was tested with v0.11.5", "goimports": "has version \"\"", "gopls": "run submit kernel install", "Go modules": "GONBATCH_GO",
 			},
 		},
 	}

@@ -68,7 +68,7 @@ func checkManifest(t *testing.T, run rundir.Dir, out string) {
 	if m.JobID != job(t, out) || m.State != "completed" || len(m.Cells) != 1 || m.Cells[0].Name != "train" {
 		t.Errorf("manifest: job %q, state %q, cells %+v", m.JobID, m.State, m.Cells)
 	}
-	wantAll(t, read(t, run.ManifestPath()), "sha256", "go1.", "v0.28.4", "-epochs")
+	wantAll(t, read(t, run.ManifestPath()), "sha256", "go1.", "v0.28.8", "-epochs")
 }
 
 // job finds the job's ID in the output of submit.

@@ -16,7 +16,7 @@
 //
 // # Where it installs from
 //
-// For CPUs, it installs the release that go-xla v0.4.2 itself installs. If that is unreachable or
+// For CPUs, it installs the release that go-xla v0.4.5 itself installs. If that is unreachable or
 // does not fit the machine, it installs a wheel through the site's pip, pinned by SHA-256. The
 // release has no checksum that could be pinned here: the checksum published on the release page is
 // checked if its API responds. In both cases the library must be for this architecture, need no

@@ -13,7 +13,7 @@ import (
 	"gonbatch/internal/fetch"
 )
 
-// The release of the CPU plugin that go-xla v0.4.2 itself installs (its DefaultCPUVersion).
+// The release of the CPU plugin that go-xla v0.4.5 itself installs (its DefaultCPUVersion).
 const (
 	releaseVersion = "0.114.0"
 	releasePage    = "https://github.com/gomlx/pjrt-cpu-binaries/releases/download/v" + releaseVersion

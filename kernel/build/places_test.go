@@ -23,7 +23,7 @@ var (
 	gonbTrace  = regexp.MustCompile(`(^\s*)(.*main(?:_test)?\.go):(\d+)(.*)$`)
 )
 
-// endsGoNB reports whether GoNB 0.11.4 exits on a line of an error.
+// endsGoNB reports whether GoNB 0.11.5 exits on a line of an error.
 func endsGoNB(line string) bool {
 	location, number := "", ""
 	if m := gonbPrefix.FindStringSubmatch(line); m != nil {

@@ -9,7 +9,7 @@ import (
 
 func TestPins(t *testing.T) {
 	tests := []struct{ name, mod, err string }{
-		{name: "gonbatch's", mod: "module gonbatch\n\nrequire (\n\tgithub.com/janpfeifer/gonb v0.11.4\n\tgolang.org/x/tools v0.52.0\n)\n"},
+		{name: "gonbatch's", mod: "module gonbatch\n\nrequire (\n\tgithub.com/janpfeifer/gonb v0.11.5\n\tgolang.org/x/tools v0.52.0\n)\n"},
 		{name: "another module", mod: "module other\n", err: "does not require github.com/janpfeifer/gonb: set GONBATCH_SOURCE"},
 		{name: "not a go.mod", mod: "nonsense\n", err: "go.mod:1: unknown directive: nonsense"},
 		{name: "none", err: "set GONBATCH_SOURCE"},
@@ -29,7 +29,7 @@ func TestPins(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || len(pins) != 3 || pins[0].Version != "v0.11.4" || pins[1].Version != "v0.52.0" || pins[2].Version != goplsVersion {
+			if err != nil || len(pins) != 3 || pins[0].Version != "v0.11.5" || pins[1].Version != "v0.52.0" || pins[2].Version != goplsVersion {
 				t.Errorf("%+v, %v", pins, err)
 			}
 		})
