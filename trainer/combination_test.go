@@ -225,7 +225,7 @@ func (f features) build(scope *model.Scope, x *graph.Node) *graph.Node {
 		x = cnn.BatchNorm(scope.In("norm"), x).Momentum(0.8).Done()
 	}
 	if f.empty {
-		x = graph.Add(x, graph.ReduceAllSum(zero.In("empty").VariableWithShape("w", shapes.Make(x.DType(), 0, 3)).NodeValue(x)))
+		x = graph.Add(x, graph.ReduceAllSum(zero.In("empty").VariableWithShape("w", shapes.Make(x.DType(), 0, 3)).SetTrainable(false).NodeValue(x)))
 	}
 	if f.gain {
 		x = graph.Mul(x, scope.In("gain").WithInitializer(initializer.One).VariableWithShape("factor", shapes.Make(x.DType())).NodeValue(x))

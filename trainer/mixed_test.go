@@ -251,7 +251,7 @@ func TestMixedValues(t *testing.T) {
 		given := scope.In("given").VariableWithValue("w", shapes.CastAsDType([]float64{0.5}, x.DType()))
 		fixed := scope.In("fixed").WithInitializer(initializer.One).VariableWithShape("w", shapes.Make(x.DType(), 2)).SetTrainable(false)
 		scope.In("unused").VariableWithShape("w", shapes.Make(x.DType(), 3))
-		empty := scope.In("empty").VariableWithShape("w", shapes.Make(x.DType(), 0, 3))
+		empty := scope.In("empty").VariableWithShape("w", shapes.Make(x.DType(), 0, 3)).SetTrainable(false)
 		exact := scope.In("exact").VariableWithShape("w", shapes.Make(dtypes.Float32, 4))
 		y := graph.Add(oneLayer(scope, x), graph.ReduceAllSum(graph.ConvertDType(exact.NodeValue(g), x.DType())))
 		return graph.Mul(graph.Add(y, graph.ReduceAllSum(empty.NodeValue(g))), graph.Mul(graph.ReduceAllMax(fixed.NodeValue(g)), graph.ReduceAllMax(given.NodeValue(g))))

@@ -57,7 +57,7 @@ func oddestNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	zero := scope.WithInitializer(initializer.Zero)
 	zero.In("unused").VariableWithShape("w", shapes.Make(x.DType(), 3))
-	empty := zero.In("empty").VariableWithShape("w", shapes.Make(x.DType(), 0, 3))
+	empty := zero.In("empty").VariableWithShape("w", shapes.Make(x.DType(), 0, 3)).SetTrainable(false)
 	one := zero.In("one").VariableWithShape("w_momentum", shapes.Make(x.DType(), 1))
 	fixed := scope.In("deep").In("one").WithInitializer(initializer.One).VariableWithShape("w_momentum_momentum", shapes.Make(x.DType(), 1)).SetTrainable(false)
 	x = layers.Dense(scope.In("body"), x, true, 5)

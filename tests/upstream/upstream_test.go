@@ -38,7 +38,8 @@ func still(there bool) error {
 // another error if it can't tell.
 func TestLibraries(t *testing.T) {
 	for name, look := range map[string]func(t *testing.T) error{
-		"float16": subnormals, "shapes": shapesOfSlices, "even kernel": evenKernel, "padded kernel": paddedKernel, "mountinfo": mountInfo,
+		"float16": subnormals, "shapes": shapesOfSlices, "even kernel": evenKernel, "padded kernel": paddedKernel, "empty": noElements,
+		"mountinfo": mountInfo,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := look(t); err != nil {
@@ -85,6 +86,14 @@ func evenKernel(t *testing.T) error {
 
 func paddedKernel(t *testing.T) error {
 	_, err := gradient(t, 1)
+	return still(err != nil)
+}
+
+// noElements: the sum of an array without elements has a gradient, without elements.
+func noElements(t *testing.T) error {
+	_, err := graph.CallOnce(modelstest.Backend(t), func(x *graph.Node) *graph.Node {
+		return graph.Gradient(graph.ReduceAllSum(x), x)[0]
+	}, tensors.FromFlatDataAndDimensions([]float32{}, 0, 3))
 	return still(err != nil)
 }
 
