@@ -62,8 +62,9 @@ type EvaluateOptions struct {
 	BatchSize int
 	// Loading says how far the loading is ahead: by no more than 512 MB, or one batch.
 	Loading Loading
-	// ModelParallel is that of LoaderOptions.
+	// ModelParallel and Check are those of LoaderOptions.
 	ModelParallel int
+	Check         load.Check
 }
 
 // EvaluateWith is like Evaluate, with options.
@@ -84,7 +85,7 @@ func (w *World) EvaluateWith(ctx context.Context, trainer *train.Trainer, ds dat
 	w.sayOnce(data.Describe(ds))
 	batchSize = min(batchSize, ds.Len()) // So that no sum overflows.
 	begin, end := w.Rank()*ds.Len()/w.Size(), (w.Rank()+1)*ds.Len()/w.Size()
-	mine, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize, loading: o.Loading, modelParallel: o.ModelParallel})
+	mine, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize, loading: o.Loading, modelParallel: o.ModelParallel, check: o.Check})
 	if err := w.EndTogether(err); err != nil {
 		return nil, fmt.Errorf("distributed: evaluate %s on rank %d: %w", ds.Name(), w.Rank(), err)
 	}
@@ -171,19 +172,19 @@ func (w *World) SpreadBatches(ds data.Dataset, lists iter.Seq[[]int], o Evaluate
 		return failing[train.DistributedBatch](err)
 	}
 	w.sayOnce(data.Describe(ds))
-	return batches(w, part{data: ds, lists: lists, loading: o.Loading}, w.replicated(m))
+	return batches(w, part{data: ds, lists: lists, loading: o.Loading, check: o.Check}, w.replicated(m))
 }
 
 // Batches yields the examples from begin to end-1 of a dataset, in order and in batches, and loads
 // the next ones meanwhile. Their inputs are on the first device. The batches belong to the caller.
 func (w *World) Batches(ds data.Dataset, begin, end int, o EvaluateOptions) iter.Seq2[train.Batch, error] {
-	return w.onFirstDevice(part{data: ds, begin: begin, end: end, batchSize: o.BatchSize, loading: o.Loading})
+	return w.onFirstDevice(part{data: ds, begin: begin, end: end, batchSize: o.BatchSize, loading: o.Loading, check: o.Check})
 }
 
 // ListedBatches is like Batches, with a batch for each list of numbers of examples; so there is no
 // BatchSize.
 func (w *World) ListedBatches(ds data.Dataset, lists iter.Seq[[]int], o EvaluateOptions) iter.Seq2[train.Batch, error] {
-	return w.onFirstDevice(part{data: ds, lists: lists, loading: o.Loading})
+	return w.onFirstDevice(part{data: ds, lists: lists, loading: o.Loading, check: o.Check})
 }
 
 func (w *World) onFirstDevice(p part) iter.Seq2[train.Batch, error] {
@@ -200,7 +201,7 @@ func batches[B batch](w *World, p part, place placement[B]) iter.Seq2[B, error] 
 	options := loadOptions[B](w, p.loading)
 	options.Bytes = evalBytes
 	loaded := load.Lists(p.numbers(), options, func(indices []int) (placed B, err error) {
-		inputs, labels, err := load.Batch(p.data, indices)
+		inputs, labels, err := load.Batch(p.data, indices, p.check)
 		if err == nil {
 			placed, err = place(train.Batch{Inputs: inputs, Labels: labels, Spec: p.spec})
 		}
@@ -219,14 +220,14 @@ func batches[B batch](w *World, p part, place placement[B]) iter.Seq2[B, error] 
 // part is a part of a dataset: a range, in order, in batches of at most batchSize, or lists of
 // examples, one for each batch.
 type part struct {
-	data       data.Dataset
-	begin, end int
-	batchSize  int
-	lists      iter.Seq[[]int] // Nil for a range.
-	spec       any             // Programs are compiled for each.
-	loading    Loading
-	// modelParallel is that of LoaderOptions.
-	modelParallel int
+	data          data.Dataset
+	begin, end    int
+	batchSize     int
+	lists         iter.Seq[[]int] // Nil for a range.
+	spec          any             // Programs are compiled for each.
+	loading       Loading
+	modelParallel int // As in LoaderOptions.
+	check         load.Check
 }
 
 // numbers returns the examples of each batch.

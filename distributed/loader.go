@@ -45,6 +45,9 @@ type LoaderOptions struct {
 	// Observe, if it is not nil, is called when a phase of the loading of a batch ends: LoadPhase
 	// or TransferPhase, with the time at which it began. Several goroutines call it at once.
 	Observe func(phase string, began time.Time)
+	// Check, if it is not nil, is called with each batch of this rank, by the goroutine that has
+	// loaded it. Its error is one of the iteration.
+	Check load.Check
 }
 
 // The phases of the loading of a batch: in memory, and onto the devices.
@@ -271,7 +274,7 @@ func (l *loader[B]) start(begin, end int) *run[B] {
 
 func (l *loader[B]) load(epoch int, examples []int) (placed B, err error) {
 	began := time.Now()
-	inputs, labels, err := load.EpochBatch(l.data, epoch, examples)
+	inputs, labels, err := load.EpochBatch(l.data, epoch, examples, l.options.Check)
 	if err == nil {
 		began = l.options.observe(LoadPhase, began)
 		placed, err = l.place(train.Batch{Inputs: inputs, Labels: labels})

@@ -9,6 +9,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/train"
+
+	"gonbatch/data/load"
 )
 
 // TrainSteps runs the loader's next epoch and yields the metrics of each step, with the loss first.
@@ -64,7 +66,11 @@ func step[B any](batch B, err error, run func(B) ([]*tensors.Tensor, error)) ([]
 	if err != nil {
 		return nil, err
 	}
-	return run(batch)
+	metrics, err := run(batch)
+	if failed, ok := errors.AsType[*load.Error](err); ok {
+		err = failed // Without what GoMLX says around it: the graph was right.
+	}
+	return metrics, err
 }
 
 func finalize(all []*tensors.Tensor) error {

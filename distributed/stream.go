@@ -244,7 +244,7 @@ func (r *reading[B]) begin() func() (placed[B], error) {
 		if err != nil {
 			return p, fmt.Errorf("distributed: load the stream %s: %w", r.Name(), err)
 		}
-		inputs, labels, err := load.Examples(r.data.Stream, examples, func(i int) string { return places[i].In(r.data.Stream) })
+		inputs, labels, err := load.Examples(r.data.Stream, examples, func(i int) string { return places[i].In(r.data.Stream) }, r.options.Check)
 		if err == nil {
 			p.at = at
 			began = r.options.observe(LoadPhase, began)

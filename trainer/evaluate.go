@@ -45,7 +45,8 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 		limit = t.config.LimitValBatches
 	}
 	ds = t.limited(ds, limit)
-	all, err := t.world.EvaluateWith(ctx, t.gomlx, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel})
+	t.stepper.bounds.forget()
+	all, err := t.world.EvaluateWith(ctx, t.gomlx, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.stepper.bounds.check})
 	if err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, t.explainBuild(err))
 	}

@@ -124,10 +124,12 @@ func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 			limit = batches
 		}
 	}
+	t.stepper.bounds.forget()
 	return t.world.Loader(training, distributed.LoaderOptions{
 		BatchSize: c.BatchSize, Limit: limit, Shuffle: !c.inOrder(), FillLast: !*c.DropLast, Seed: c.Seed,
 		Loading: distributed.Loading(c.Loader), Epochs: cmp.Or(c.MaxEpochs, math.MaxInt), ModelParallel: c.ModelParallel,
 		Observe: func(phase string, began time.Time) { t.trace().add(loadingTrack, phase, began, time.Now(), 0) },
+		Check:   t.stepper.bounds.check,
 	})
 }
 
@@ -153,6 +155,7 @@ func (r *run) fit(training data.Dataset) error {
 	if r.at.Finished {
 		return r.restoreAll() // No step will ask for the variables.
 	}
+	r.sayNever()
 	if err := r.logParams(training); err != nil {
 		return err
 	}

@@ -54,7 +54,8 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, lists iter.Seq[[
 	if _, err := t.predictor(); err != nil {
 		return err
 	}
-	options := distributed.EvaluateOptions{Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel}
+	t.stepper.bounds.forget()
+	options := distributed.EvaluateOptions{Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.stepper.bounds.checkInputs}
 	if t.stepper.division.Divides() {
 		run := func(b train.DistributedBatch, indices []int) error { return t.predictSpread(b, indices, f) }
 		return predictEach(ctx, lists, t.world.SpreadBatches(ds, lists, options), run)
@@ -75,6 +76,9 @@ func predictEach[B interface{ Finalize() error }](ctx context.Context, lists ite
 		if err == nil {
 			err = run(batch, indices)
 		}
+		if failed, ok := errors.AsType[*load.Error](err); ok {
+			return failed // It names the example.
+		}
 		if err != nil {
 			return fmt.Errorf("examples %d to %d: %w", indices[0], indices[len(indices)-1], err)
 		}
@@ -93,6 +97,9 @@ func (t *Trainer) predictor() (*model.Exec, error) {
 	exec, err := model.NewExec(t.world.Backend(), t.store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
 		scope.Store().SetTraining(inputs[0].Graph(), false)
 		predictions := t.stepper.predictions(scope, t.stepper.precision.inputs(inputs), t.task.model)
+		if err := t.stepper.bounds.learn(inputs[0].Graph(), inputs, nil, nil); err != nil {
+			panic(err)
+		}
 		t.stepper.division.Tried()
 		t.stepper.division.Outputs(inputs[0].Graph())
 		return predictions

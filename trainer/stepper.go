@@ -54,7 +54,8 @@ type stepper struct {
 	shown          shownGradients
 	losses         []*graph.Node // Of the objectives, in the graph that is being built. Nil with one loss, which GoMLX keeps.
 	saidTypes      bool          // See sayTypes.
-	added          *graph.Node   // What the step's layers add to each of these losses, such as L2 regularization; nil if nothing.
+	bounds         bounds
+	added          *graph.Node // What the step's layers add to each of these losses, such as L2 regularization; nil if nothing.
 }
 
 // programKind is the spec of a batch: GoMLX compiles a program for each spec.

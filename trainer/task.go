@@ -3,6 +3,7 @@ package trainer
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -189,7 +190,9 @@ func (t Task) lossOf(labels, predictions []*graph.Node) *graph.Node {
 
 // gomlx builds GoMLX's trainer for the task, with the stepper as its optimizer.
 func (t Task) gomlx(s *stepper) *train.Trainer {
+	var given []*graph.Node // The inputs of the graph that is being built.
 	modelFn := func(scope *model.Scope, _ any, inputs []*graph.Node) []*graph.Node {
+		given = inputs
 		inputs = s.inputs(inputs)
 		if t.step != nil {
 			return inputs // The step also needs the labels, so it is built in lossFn.
@@ -198,6 +201,7 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 	}
 	lossFn := func(labels, predictions []*graph.Node) *graph.Node {
 		s.losses, s.added = nil, nil
+		givenLabels := slices.Clone(labels)
 		var total *graph.Node
 		if t.step == nil {
 			copy(labels, labelsFor(predictions, labels)) // In place: GoMLX passes the same slice to the metrics.
@@ -207,6 +211,9 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 			copy(labels, s.precision.inputs(labels))
 			total = s.stepLoss(t.step, labels, predictions)
 			copy(predictions, countable(predictions))
+		}
+		if err := s.bounds.learn(total.Graph(), given, givenLabels, t.loss); err != nil {
+			panic(err)
 		}
 		if s.store.IsTraining(total.Graph()) { // All ranks build the same programs for training, but not for evaluation.
 			s.share()

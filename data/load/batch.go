@@ -11,23 +11,40 @@ import (
 	"gonbatch/internal/plural"
 )
 
+// Check looks at a batch that was loaded. Its errors are those that fail makes of an example, given
+// by its row in the batch. A nil Check accepts all.
+type Check func(inputs, labels []*tensors.Tensor, fail func(row int, err error) error) error
+
+// of checks a batch, and frees it if there is an error.
+func (c Check) of(inputs, labels []*tensors.Tensor, fail func(row int, err error) error) error {
+	if c == nil {
+		return nil
+	}
+	err := c(inputs, labels, fail)
+	if err != nil {
+		Finalize(inputs)
+		Finalize(labels)
+	}
+	return err
+}
+
 // Batch returns examples of a dataset, as ds.Batch does. If the dataset fails or panics, the error
 // is an *Error.
-func Batch(ds data.Dataset, indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	return load(ds.Name(), indices, ds.Batch)
+func Batch(ds data.Dataset, indices []int, check Check) (inputs, labels []*tensors.Tensor, err error) {
+	return load(ds.Name(), indices, ds.Batch, check)
 }
 
 // EpochBatch returns examples of a dataset in an epoch of a training run, as data.EpochBatch does.
 // If the dataset fails or panics, the error is an *Error.
-func EpochBatch(ds data.Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+func EpochBatch(ds data.Dataset, epoch int, indices []int, check Check) (inputs, labels []*tensors.Tensor, err error) {
 	return load(ds.Name(), indices, func(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 		return data.EpochBatch(ds, epoch, indices)
-	})
+	}, check)
 }
 
 // Examples decodes examples of a stream, as s.Batch does. place says where one of them is in the
 // stream, for the error, which is an *Error.
-func Examples(s data.Stream, examples []any, place func(i int) string) (inputs, labels []*tensors.Tensor, err error) {
+func Examples(s data.Stream, examples []any, place func(i int) string, check Check) (inputs, labels []*tensors.Tensor, err error) {
 	batch := func(numbers []int) (inputs, labels []*tensors.Tensor, err error) {
 		some := make([]any, len(numbers))
 		for row, i := range numbers {
@@ -40,7 +57,9 @@ func Examples(s data.Stream, examples []any, place func(i int) string) (inputs, 
 		numbers[i] = i
 	}
 	if inputs, labels, err = guarded(batch, numbers); err == nil {
-		return inputs, labels, nil
+		return inputs, labels, check.of(inputs, labels, func(row int, err error) error {
+			return &Error{Dataset: s.Name(), Place: place(row), Err: err}
+		})
 	}
 	if i, err := blame(numbers, err, alone(batch)); i >= 0 {
 		return nil, nil, &Error{Dataset: s.Name(), Place: place(i), Err: err}
@@ -51,12 +70,14 @@ func Examples(s data.Stream, examples []any, place func(i int) string) (inputs, 
 type batchFunc = func(indices []int) (inputs, labels []*tensors.Tensor, err error)
 
 // load calls a dataset. The dataset gets a list of numbers of its own.
-func load(name string, indices []int, batch batchFunc) (inputs, labels []*tensors.Tensor, err error) {
+func load(name string, indices []int, batch batchFunc, check Check) (inputs, labels []*tensors.Tensor, err error) {
 	inputs, labels, err = guarded(batch, slices.Clone(indices))
-	if err == nil {
-		return inputs, labels, nil
-	}
 	indices = slices.Clone(indices)
+	if err == nil {
+		return inputs, labels, check.of(inputs, labels, func(row int, err error) error {
+			return &Error{Dataset: name, Examples: indices[row : row+1], Err: err}
+		})
+	}
 	if index, err := blame(indices, err, alone(batch)); index >= 0 {
 		return nil, nil, &Error{Dataset: name, Examples: []int{index}, Err: err}
 	}

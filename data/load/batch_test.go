@@ -72,7 +72,7 @@ func TestErrorNamesExample(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			batch := []int{7, 8, 42, 1, 2, 3}
-			inputs, labels, err := load.Batch(&photos{bad: test.bad}, batch)
+			inputs, labels, err := load.Batch(&photos{bad: test.bad}, batch, nil)
 			var failed *load.Error
 			if inputs != nil || labels != nil || !errors.As(err, &failed) || !slices.Equal(failed.Examples, test.examples) || failed.Dataset != "photos" || err.Error() != test.want {
 				t.Errorf("got %v", err)
@@ -134,7 +134,7 @@ func TestErrorNamesExampleOfStream(t *testing.T) {
 		}, "decode the batch of 4 examples that begins with word 0 of the stream words: the file is torn"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inputs, labels, err := load.Examples(words{bad: test.bad}, []any{"a", "bb", "ccc", "dddd"}, func(i int) string { return fmt.Sprintf("word %d", i) })
+			inputs, labels, err := load.Examples(words{bad: test.bad}, []any{"a", "bb", "ccc", "dddd"}, func(i int) string { return fmt.Sprintf("word %d", i) }, nil)
 			if test.want == "" {
 				if err != nil || !slices.Equal(tensors.MustCopyFlatData[int32](inputs[0]), []int32{1, 2, 3, 4}) {
 					t.Errorf("got %v, %v", inputs, err)
@@ -161,7 +161,7 @@ func TestErrorOfHangingDataset(t *testing.T) {
 			return errTorn
 		}}
 		began := time.Now()
-		_, _, err := load.EpochBatch(ds, 0, []int{1, 2})
+		_, _, err := load.EpochBatch(ds, 0, []int{1, 2}, nil)
 		if err == nil || err.Error() != "load the batch of the 2 examples [1 2] of photos: the file is torn" || time.Since(began) > time.Minute {
 			t.Errorf("got %v after %s", err, time.Since(began))
 		}
@@ -172,7 +172,7 @@ func TestErrorOfHangingDataset(t *testing.T) {
 // TestBatchLeavesIndices: a dataset may change the list that it is given.
 func TestBatchLeavesIndices(t *testing.T) {
 	indices := []int{5, 3, 9}
-	inputs, _, err := load.EpochBatch(&photos{bad: func(int, int) error { return nil }}, 0, indices)
+	inputs, _, err := load.EpochBatch(&photos{bad: func(int, int) error { return nil }}, 0, indices, nil)
 	if err != nil || !slices.Equal(indices, []int{5, 3, 9}) || !slices.Equal(tensors.MustCopyFlatData[int32](inputs[0]), []int32{5, 3, 9}) {
 		t.Errorf("got %v of %v, %v", inputs, indices, err)
 	}
@@ -186,7 +186,7 @@ func (nothing) Batch([]int) (inputs, labels []*tensors.Tensor, err error) {
 }
 
 func TestBatchRefusesNil(t *testing.T) {
-	if _, _, err := load.Batch(&nothing{}, []int{3}); err == nil || err.Error() != "load example 3 of photos: Batch returned a nil tensor" {
+	if _, _, err := load.Batch(&nothing{}, []int{3}, nil); err == nil || err.Error() != "load example 3 of photos: Batch returned a nil tensor" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -202,7 +202,7 @@ func (r *repeats) Batch(indices []int) (inputs, labels []*tensors.Tensor, err er
 
 // TestBatchRepeatsTensor: each tensor of a batch can be freed on its own.
 func TestBatchRepeatsTensor(t *testing.T) {
-	inputs, labels, err := load.Batch(&repeats{photos{bad: func(int, int) error { return nil }}}, []int{3, 4})
+	inputs, labels, err := load.Batch(&repeats{photos{bad: func(int, int) error { return nil }}}, []int{3, 4}, nil)
 	if err != nil || len(inputs) != 2 || len(labels) != 2 {
 		t.Fatal(inputs, labels, err)
 	}
@@ -230,12 +230,12 @@ func (k *keeps) Batch(indices []int) (inputs, labels []*tensors.Tensor, err erro
 // TestBatchRefusesFreed: the error of a dataset that keeps its tensors says what to do.
 func TestBatchRefusesFreed(t *testing.T) {
 	ds := &keeps{photos: photos{bad: func(int, int) error { return nil }}}
-	inputs, _, err := load.Batch(ds, []int{3})
+	inputs, _, err := load.Batch(ds, []int{3}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	load.Finalize(inputs)
-	if _, _, err := load.Batch(ds, []int{3}); err == nil || !strings.Contains(err.Error(), "load example 3 of photos: Batch returned a tensor that was freed") || !strings.Contains(err.Error(), "new tensors") {
+	if _, _, err := load.Batch(ds, []int{3}, nil); err == nil || !strings.Contains(err.Error(), "load example 3 of photos: Batch returned a tensor that was freed") || !strings.Contains(err.Error(), "new tensors") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -256,7 +256,7 @@ func (s *skips) Batch(indices []int) (inputs, labels []*tensors.Tensor, err erro
 // TestBatchRefusesOtherCounts: without an example, predictions and metrics would be those of other
 // examples.
 func TestBatchRefusesOtherCounts(t *testing.T) {
-	_, _, err := load.Batch(&skips{}, []int{3, 42, 5})
+	_, _, err := load.Batch(&skips{}, []int{3, 42, 5}, nil)
 	if err == nil || err.Error() != "load example 42 of photos: Batch returned a tensor of shape (Int32)[0] for 1 example: its first axis must be the examples" {
 		t.Errorf("got %v", err)
 	}

@@ -1,0 +1,289 @@
+package trainer
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/train/loss"
+
+	"gonbatch/data/load"
+)
+
+// bounds refuses classes and tokens that the model doesn't have. XLA would compute on: the row of a
+// class that isn't there is all zeros, so its loss is 0, and a token that isn't there has the
+// embedding of the last one.
+//
+// The graph says which values it takes. The goroutines that load batches check them; those batches
+// that are loaded before the first graph is built are checked then.
+type bounds struct {
+	mu    sync.Mutex
+	known []bound
+	built bool
+	early []earlyBatch
+}
+
+// bound is what a graph takes as a tensor of its batches.
+type bound struct {
+	label bool // The tensor is one of the labels, else of the inputs.
+	at    int  // Which one.
+	size  int  // The values are 0 to size-1. 0: any from 0 to 1.
+	why   string
+}
+
+// earlyBatch is a batch that was loaded before the bounds were known. Tensors that can't have any
+// are nil.
+type earlyBatch struct {
+	inputs, labels []*tensors.Tensor
+	fail           func(row int, err error) error
+}
+
+// forget drops the batches of a dataset that is no longer used.
+func (b *bounds) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.early {
+		load.Finalize(slices.DeleteFunc(slices.Concat(e.inputs, e.labels), func(t *tensors.Tensor) bool { return t == nil }))
+	}
+	b.early = nil
+}
+
+// check checks a batch. It is a load.Check.
+func (b *bounds) check(inputs, labels []*tensors.Tensor, fail func(row int, err error) error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.built {
+		return violation(b.known, inputs, labels, fail)
+	}
+	early := earlyBatch{fail: fail}
+	var err error
+	if early.inputs, err = clones(inputs, dtypes.DType.IsInt); err != nil {
+		return err
+	}
+	early.labels, err = clones(labels, func(dtypes.DType) bool { return true })
+	b.early = append(b.early, early)
+	return err
+}
+
+// checkInputs is check for batches whose labels the model doesn't get.
+func (b *bounds) checkInputs(inputs, _ []*tensors.Tensor, fail func(row int, err error) error) error {
+	return b.check(inputs, nil, fail)
+}
+
+func clones(all []*tensors.Tensor, of func(dtypes.DType) bool) ([]*tensors.Tensor, error) {
+	own := make([]*tensors.Tensor, len(all))
+	for i, t := range all {
+		if !of(t.DType()) {
+			continue
+		}
+		var err error
+		if own[i], err = t.LocalClone(); err != nil {
+			return nil, err
+		}
+	}
+	return own, nil
+}
+
+// learn takes the bounds of a graph with these inputs and labels, and checks the batches that are
+// loaded already.
+func (b *bounds) learn(g *graph.Graph, inputs, labels []*graph.Node, lossFn loss.LossFn) error {
+	defer b.forget()
+	found := boundsOf(g, inputs, labels)
+	if name := binaryLoss(lossFn); name != "" && len(labels) > 0 {
+		found = append(found, bound{label: true, why: "loss." + name + " takes labels from 0 to 1"})
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.built = true
+	for _, one := range found {
+		if !slices.Contains(b.known, one) {
+			b.known = append(b.known, one)
+		}
+	}
+	for _, e := range b.early {
+		if err := violation(b.known, e.inputs, e.labels, e.fail); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// binaryLoss returns the name of a loss of GoMLX that computes with its labels.
+func binaryLoss(f loss.LossFn) string {
+	if f == nil {
+		return ""
+	}
+	switch reflect.ValueOf(f).Pointer() {
+	case reflect.ValueOf(loss.BinaryCrossentropy).Pointer():
+		return "BinaryCrossentropy"
+	case reflect.ValueOf(loss.BinaryCrossentropyLogits).Pointer():
+		return "BinaryCrossentropyLogits"
+	}
+	return ""
+}
+
+// boundsOf finds the inputs and labels that choose rows of a variable, and the labels that
+// graph.OneHot gets. A label that the graph also compares with a constant may have values that
+// stand for something else.
+func boundsOf(g *graph.Graph, inputs, labels []*graph.Node) (found []bound) {
+	places := map[*graph.Node]bound{}
+	for i, n := range inputs {
+		places[sourceOf(n)] = bound{at: i}
+	}
+	for i, n := range labels {
+		places[sourceOf(n)] = bound{at: i, label: true}
+	}
+	compared := map[int]bool{}
+	for _, n := range g.Nodes() {
+		switch operands := n.Inputs(); n.Type() {
+		case graph.NodeTypeGather:
+			table, indices := sourceOf(operands[0]), operands[1]
+			b, ok := places[sourceOf(indices)]
+			if d := indices.Shape().Dimensions; ok && isVariable(table) && len(d) > 0 && d[len(d)-1] == 1 && sameRows(operands[0], table) {
+				b.size = table.Shape().Dimensions[0]
+				b.why = fmt.Sprintf("%s has the rows 0 to %d", table.GetParameterName(), b.size-1)
+				found = append(found, b)
+			}
+		case graph.NodeTypeEqual, graph.NodeTypeNotEqual, graph.NodeTypeLessThan, graph.NodeTypeLessOrEqual, graph.NodeTypeGreaterThan, graph.NodeTypeGreaterOrEqual:
+			for i, operand := range operands {
+				b, ok := places[sourceOf(operand)]
+				other := sourceOf(operands[1-i])
+				switch {
+				case !ok || !b.label:
+				case other.Type() == graph.NodeTypeConstant:
+					compared[b.at] = true
+				case n.Type() == graph.NodeTypeEqual && other.Type() == graph.NodeTypeIota:
+					b.size = other.Shape().Size()
+					b.why = fmt.Sprintf("the model has the classes 0 to %d", b.size-1)
+					found = append(found, b)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(found, func(b bound) bool { return b.label && compared[b.at] })
+}
+
+// sourceOf returns the node that a node has its values from.
+func sourceOf(n *graph.Node) *graph.Node {
+	for {
+		switch n.Type() {
+		case graph.NodeTypeConvertDType, graph.NodeTypeReshape, graph.NodeTypeBroadcastInDim, graph.NodeTypeIdentity, graph.NodeTypeSlice, graph.NodeTypeTranspose:
+			n = n.Inputs()[0]
+		default:
+			return n
+		}
+	}
+}
+
+func isVariable(n *graph.Node) bool {
+	return n.Type() == graph.NodeTypeParameter && strings.HasPrefix(n.GetParameterName(), "/")
+}
+
+// sameRows reports whether a node has the rows of the variable that it comes from.
+func sameRows(n, variable *graph.Node) bool {
+	return variable.Rank() > 0 && n.Shape().EqualDimensions(variable.Shape())
+}
+
+// violation returns the error of the first value that is out of bounds.
+func violation(all []bound, inputs, labels []*tensors.Tensor, fail func(row int, err error) error) error {
+	for _, b := range all {
+		kind, of := "input", inputs
+		if b.label {
+			kind, of = "label", labels
+		}
+		if b.at >= len(of) || of[b.at] == nil || of[b.at].Size() == 0 {
+			continue
+		}
+		t := of[b.at]
+		at, value := b.outside(t, mask(t, of))
+		if at < 0 {
+			continue
+		}
+		each, where := t.Size()/t.Shape().Dimensions[0], ""
+		if each > 1 {
+			where = fmt.Sprintf(" at place %d", at%each)
+		}
+		return fail(at/each, fmt.Errorf("the %s %v%s: %s%s", kind, value, where, b.why, b.advice(value)))
+	}
+	return nil
+}
+
+// advice says how to fix a label that isn't a class.
+func (b bound) advice(value any) string {
+	switch x := fmt.Sprint(value); {
+	case !b.label || b.size == 0:
+	case x == strconv.Itoa(b.size):
+		return " (they count from 0)"
+	case x[0] == '-' || x == "255": // The usual marks of what doesn't count.
+		return " (GoMLX's losses take a Bool mask beside the labels)"
+	}
+	return ""
+}
+
+// mask returns which of a label's values count, or nil: GoMLX's losses take a mask as a further
+// label.
+func mask(label *tensors.Tensor, labels []*tensors.Tensor) (which []bool) {
+	for _, t := range labels {
+		if t != nil && t.DType() == dtypes.Bool && t.Size() == label.Size() {
+			_ = t.ConstFlatData(func(flat any) { which = slices.Clone(flat.([]bool)) })
+			return which
+		}
+	}
+	return nil
+}
+
+// outside returns the first value that counts and is out of bounds, and its index; -1 if there is
+// none.
+func (b bound) outside(t *tensors.Tensor, counts []bool) (at int, value any) {
+	below := float64(b.size)
+	if b.size == 0 {
+		below = 1 + 0x1p-52
+	}
+	at = -1
+	err := t.ConstFlatData(func(flat any) {
+		switch flat := flat.(type) {
+		case []int8:
+			at = outside(flat, below, counts)
+		case []int16:
+			at = outside(flat, below, counts)
+		case []int32:
+			at = outside(flat, below, counts)
+		case []int64:
+			at = outside(flat, below, counts)
+		case []uint8:
+			at = outside(flat, below, counts)
+		case []uint16:
+			at = outside(flat, below, counts)
+		case []uint32:
+			at = outside(flat, below, counts)
+		case []uint64:
+			at = outside(flat, below, counts)
+		case []float32:
+			at = outside(flat, below, counts)
+		case []float64:
+			at = outside(flat, below, counts)
+		}
+		if at >= 0 {
+			value = reflect.ValueOf(flat).Index(at).Interface()
+		}
+	})
+	if err != nil {
+		return -1, nil
+	}
+	return at, value
+}
+
+func outside[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64](all []T, below float64, counts []bool) int {
+	for i, x := range all {
+		if !(x >= 0 && float64(x) < below) && (counts == nil || counts[i]) {
+			return i
+		}
+	}
+	return -1
+}

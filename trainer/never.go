@@ -1,0 +1,79 @@
+package trainer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonbatch/internal/plural"
+)
+
+// sayNever prints what the configuration asks for, but what never happens because the training is
+// too short. Nobody would miss it otherwise.
+func (r *run) sayNever() {
+	if r.config.FastDevRun || r.plan.updates == 0 { // Only the clock limits it.
+		return
+	}
+	for _, line := range r.config.never(r.plan, r.validation != nil, r.watchers(), r.saver != nil) {
+		r.printf("%swarning: %s\n", r.label(), line)
+	}
+}
+
+// watchers returns what looks at the metrics after each validation.
+func (t *Trainer) watchers() (all []string) {
+	if t.config.EarlyStopping.Monitor != "" {
+		all = append(all, "early stopping")
+	}
+	if _, ok := t.plateaus(); ok {
+		all = append(all, `the schedule "plateau"`)
+	}
+	if !t.config.Checkpoint.Off && !t.config.monitorImplied && t.config.Checkpoint.Monitor != "" {
+		all = append(all, "the best checkpoint")
+	}
+	return all
+}
+
+// never returns a line for each setting that has no effect in a training of this length.
+func (c Config) never(p plan, validates bool, watchers []string, saves bool) (lines []string) {
+	epochs := p.updates / p.updatesPerEpoch()
+	all, ends := plural.Of(p.updates, "update"), plural.Of(epochs, "epoch")
+	add := func(is bool, format string, args ...any) {
+		if is {
+			lines = append(lines, fmt.Sprintf(format, args...))
+		}
+	}
+	add(c.AccumulateGradBatches > p.batches, "accumulate_grad_batches: %d, but an epoch has only %s, so each update averages those", c.AccumulateGradBatches, plural.Of(p.batches, "batch"))
+
+	validations := epochs / c.CheckValEveryNEpoch
+	why := fmt.Sprintf("check_val_every_n_epoch: %d, but the training has only %s", c.CheckValEveryNEpoch, ends)
+	if c.CheckValEveryNEpoch == 1 {
+		why = fmt.Sprintf("the training has only %s, and an epoch %d", all, p.updatesPerEpoch())
+	}
+	if c.ValCheckInterval > 0 {
+		validations = p.updates / c.ValCheckInterval
+		why = fmt.Sprintf("val_check_interval: %d, but the training has only %s", c.ValCheckInterval, all)
+	}
+	if validations == 0 && (validates || len(watchers) > 0) {
+		waiting := ""
+		if len(watchers) > 0 {
+			waiting = ", and nothing reaches " + strings.Join(watchers, ", ")
+		}
+		add(true, "%s: there is no validation%s", why, waiting)
+	}
+	only := plural.Of(validations, "validation")
+	stopping, plateau := slices.Contains(watchers, "early stopping") && validations > 0, c.Schedule.Kind == "plateau" && validations > 0
+	add(stopping && c.EarlyStopping.StoppingThreshold == nil && validations <= c.EarlyStopping.Patience,
+		"early_stopping.patience: %d, but there are only %s: the training can't stop early", c.EarlyStopping.Patience, only)
+	add(stopping && c.MinSteps >= p.updates, "min_steps: %d, but the training has only %s: it can't stop early", c.MinSteps, all)
+	add(plateau && validations < c.Schedule.Patience+2, "schedule.patience: %d, but there are only %s: the rate can't fall", c.Schedule.Patience, only)
+
+	add(c.Schedule.Kind == "step" && c.Schedule.StepSize >= p.updates-c.Schedule.WarmupSteps, "schedule.step_size: %d, but the training has only %s after the warm-up: the rate never falls", c.Schedule.StepSize, plural.Of(p.updates-c.Schedule.WarmupSteps, "update"))
+	if m := c.Schedule.Milestones; c.Schedule.Kind == "multistep" {
+		add(m[len(m)-1] >= p.updates, "schedule.milestones: %d, but the training has only %s", m[len(m)-1], all)
+	}
+
+	add(saves && c.Checkpoint.EverySteps >= p.updates && c.Checkpoint.Every == 0, "checkpoint.every_steps: %d, but the training has only %s: the only checkpoint is that of its end", c.Checkpoint.EverySteps, all)
+	add(saves && c.Checkpoint.EveryEpochs > max(epochs, 1) && c.Checkpoint.Every == 0, "checkpoint.every_epochs: %d, but the training has only %s: the only checkpoint is that of its end", c.Checkpoint.EveryEpochs, ends)
+	add(c.LogHistogramsEvery > p.updates, "log_histograms_every: %d, but the training has only %s: there are no histograms", c.LogHistogramsEvery, all)
+	return lines
+}
