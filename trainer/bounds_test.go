@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/gotype"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
@@ -45,7 +46,7 @@ func weighted(labels, predictions []*graph.Node) *graph.Node {
 }
 
 // column returns n numbers as a tensor of that many examples: all the same but one.
-func column[T dtypes.Supported](n, odd int, usual, other T, dims ...int) *tensors.Tensor {
+func column[T gotype.Supported](n, odd int, usual, other T, dims ...int) *tensors.Tensor {
 	size := 1
 	for _, d := range dims {
 		size *= d
