@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/gomlx/compute"
@@ -18,6 +19,7 @@ import (
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/unread"
 )
 
 // World is this process's view of the job: its rank, the device it computes on, and the other
@@ -80,7 +82,7 @@ func fromProcess() Config {
 func InitWith(ctx context.Context, c Config) (*World, error) {
 	w, err := open(ctx, c)
 	if err != nil {
-		return nil, fmt.Errorf("distributed: %w", err)
+		return nil, unread.Error("distributed.Init", fmt.Errorf("distributed: %w", err))
 	}
 	return w, nil
 }
@@ -199,15 +201,27 @@ func (w *World) OnClose(f func() error) { w.atClose = append(w.atClose, f) }
 
 // Close leaves the job. Every rank must call it when its work is done. A deferred Close that runs
 // because of a panic does nothing, so that the end of this process ends the others.
+//
+// Close panics if the program has looked neither at the error of a call of this package or of
+// package trainer, nor at what errors.Is or errors.As say of it: the work was not done.
 func (w *World) Close() error {
+	unread := unread.Take()
 	if panicking() {
+		for _, line := range unread { // The cause of a nil pointer, for one.
+			fmt.Fprintln(os.Stderr, "gonbatch:", line)
+		}
 		return nil
 	}
 	var err error
-	for i := len(w.atClose) - 1; i >= 0; i-- {
-		err = errors.Join(err, w.atClose[i]())
+	if w != nil { // Else Init has failed.
+		for i := len(w.atClose) - 1; i >= 0; i-- {
+			err = errors.Join(err, w.atClose[i]())
+		}
+		w.atClose = nil
 	}
-	w.atClose = nil
+	if len(unread) > 0 {
+		panic(errors.New("gonbatch: " + strings.Join(unread, "; ")))
+	}
 	w.leaveBackend()
 	closeErr := w.peers.Close()
 	if errors.Is(closeErr, mpi.ErrNotFinalized) { // No other rank needs this one any more.

@@ -18,6 +18,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
+	"gonbatch/internal/unread"
 )
 
 // averageScope has the moving averages of the weights, with their paths below it. It is under the
@@ -33,9 +34,9 @@ var averageCount = path.Join(averageScope, "#updates")
 // checkpoint. It is collective.
 //
 // The trainer can't train afterwards: Fit returns an error.
-func (t *Trainer) LoadAverage() error {
-	err := t.checkAverage()
-	if err == nil {
+func (t *Trainer) LoadAverage() (err error) {
+	defer func() { err = unread.Error("trainer.LoadAverage", err) }()
+	if err = t.checkAverage(); err == nil {
 		err = t.load()
 	}
 	if err == nil {

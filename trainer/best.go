@@ -6,6 +6,7 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/internal/plural"
+	"gonbatch/internal/unread"
 )
 
 // LoadBest gives the model the weights of its best checkpoint according to checkpoint.monitor
@@ -14,7 +15,8 @@ import (
 //
 // The trainer can't train afterwards: Fit returns an error. With FastDevRun, which writes no
 // checkpoints, LoadBest keeps the weights and prints a message.
-func (t *Trainer) LoadBest() error {
+func (t *Trainer) LoadBest() (err error) {
+	defer func() { err = unread.Error("trainer.LoadBest", err) }()
 	if err := t.loadBest(); err != nil {
 		return fmt.Errorf("trainer: %s: load the best weights: %w", t.config.Name, placed(err))
 	}

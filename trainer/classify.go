@@ -11,23 +11,24 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/internal/plural"
+	"gonbatch/internal/unread"
 )
 
 // Confusion runs a classifier over a dataset and counts the class predicted for each example: the
 // one with the largest score in the model's first prediction, [n, classes]. The labels are class
 // numbers, [n] or [n, 1]. classes are the names of the classes, such as those of data.Folder, or
 // nil. It is collective, and each rank gets the counts of all ranks.
-func (t *Trainer) Confusion(ctx context.Context, ds data.Dataset, classes []string) (*Confusion, error) {
+func (t *Trainer) Confusion(ctx context.Context, ds data.Dataset, classes []string) (c *Confusion, err error) {
+	defer func() { err = unread.Error("trainer.Confusion", err) }()
 	var own [][]int
-	err := t.PredictLabeled(ctx, ds, func(_ []int, predictions, labels []*tensors.Tensor) (err error) {
+	err = t.predictPart(ctx, ds, func(_ []int, predictions, labels []*tensors.Tensor) (err error) {
 		own, err = count(own, predictions, labels)
 		return err
 	})
 	if err := t.world.Together(err); err != nil {
 		return nil, err
 	}
-	c, err := t.gathered(own, classes)
-	if err != nil {
+	if c, err = t.gathered(own, classes); err != nil {
 		return nil, fmt.Errorf("trainer: %s: confusion of %s: %w", t.config.Name, ds.Name(), err)
 	}
 	return c, nil

@@ -3,12 +3,14 @@ package trainer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"gonbatch/checkpoint"
 	"gonbatch/data"
 	"gonbatch/distributed"
+	"gonbatch/internal/unread"
 )
 
 // Validate computes the loss and the task's metrics over a dataset, using every example once. It
@@ -17,12 +19,14 @@ import (
 //
 // Before Fit, it uses the weights of the newest checkpoint, if there is one, and prints which
 // weights it uses.
-func (t *Trainer) Validate(ctx context.Context, ds data.Dataset) (Metrics, error) {
+func (t *Trainer) Validate(ctx context.Context, ds data.Dataset) (m Metrics, err error) {
+	defer func() { err = unread.Error("trainer.Validate", err) }()
 	return t.evaluate(ctx, valStage, ds)
 }
 
 // Test is like Validate, with names such as "test/loss".
-func (t *Trainer) Test(ctx context.Context, ds data.Dataset) (Metrics, error) {
+func (t *Trainer) Test(ctx context.Context, ds data.Dataset) (m Metrics, err error) {
+	defer func() { err = unread.Error("trainer.Test", err) }()
 	return t.evaluate(ctx, "test", ds)
 }
 
@@ -35,8 +39,14 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 	return values, t.log(values)
 }
 
+// errNoDataset is the error of a dataset that is nil.
+var errNoDataset = errors.New("is nil: check the error of the function that makes it")
+
 // measure computes metrics, and gives all ranks the same.
 func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (Metrics, error) {
+	if ds == nil {
+		return nil, fmt.Errorf("trainer: %s: the dataset %w", t.config.Name, errNoDataset)
+	}
 	if err := t.ready(ctx, ds); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"gonbatch/data"
 	"gonbatch/data/load"
 	"gonbatch/distributed"
+	"gonbatch/internal/unread"
 )
 
 // Fit trains until it reaches one of the configured limits. validation may be nil. WithValidation
@@ -28,10 +29,10 @@ import (
 // ranks stop after the same update and save, and Fit returns a *StoppedError. In a job that submit
 // started, Fit ends the process instead, with the exit code that makes the job start again. If a
 // loss is no longer finite, the error is a *DivergedError.
-func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) error {
+func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) (err error) {
+	defer func() { err = unread.Error("trainer.Fit", err) }()
 	t.hasFailed = false
-	err := t.fit(ctx, training, validation)
-	if err == nil {
+	if err = t.fit(ctx, training, validation); err == nil {
 		t.fitted = true
 		t.listener.heed()
 		return nil
@@ -58,6 +59,9 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	}
 	if validation == nil && len(t.further) > 0 {
 		return errors.New("there is no validation set, but WithValidation adds further ones: give Fit the first")
+	}
+	if training == nil {
+		return fmt.Errorf("the training set %w", errNoDataset)
 	}
 	l, err := t.loader(training)
 	if err != nil {

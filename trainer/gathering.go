@@ -9,6 +9,7 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/distributed"
+	"gonbatch/internal/unread"
 )
 
 // PredictOnMain is like Predict, but f is called on rank 0 only, with the predictions for the whole
@@ -18,7 +19,11 @@ import (
 //
 // PredictOnMain is collective, but f must not call anything collective. f may take as long as it
 // needs, as in World.OnMain. If a rank fails, or its context ends, all ranks return an error.
-func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
+func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) (err error) {
+	defer func() { err = unread.Error("trainer.PredictOnMain", err) }()
+	if ds == nil {
+		return fmt.Errorf("trainer: %s: predict: the dataset %w", t.config.Name, errNoDataset)
+	}
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
 	}

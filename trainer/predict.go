@@ -15,6 +15,7 @@ import (
 	"gonbatch/data"
 	"gonbatch/data/load"
 	"gonbatch/distributed"
+	"gonbatch/internal/unread"
 )
 
 // Predict runs the model over a dataset. Each rank processes a contiguous part, in batches of at
@@ -22,12 +23,22 @@ import (
 // (Config.ModelParallel). For each batch, Predict calls f with the indices of the
 // examples and the model's predictions, whose first axis is the example. f must not keep the
 // tensors.
-func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
-	return t.PredictLabeled(ctx, ds, withoutLabels(f))
+func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) (err error) {
+	defer func() { err = unread.Error("trainer.Predict", err) }()
+	return t.predictPart(ctx, ds, withoutLabels(f))
 }
 
 // PredictLabeled is like Predict, and also gives f the labels of the examples.
-func (t *Trainer) PredictLabeled(ctx context.Context, ds data.Dataset, f func(indices []int, predictions, labels []*tensors.Tensor) error) error {
+func (t *Trainer) PredictLabeled(ctx context.Context, ds data.Dataset, f func(indices []int, predictions, labels []*tensors.Tensor) error) (err error) {
+	defer func() { err = unread.Error("trainer.PredictLabeled", err) }()
+	return t.predictPart(ctx, ds, f)
+}
+
+// predictPart runs the model over this rank's part of a dataset.
+func (t *Trainer) predictPart(ctx context.Context, ds data.Dataset, f useBatch) error {
+	if ds == nil {
+		return fmt.Errorf("trainer: %s: predict: the dataset %w", t.config.Name, errNoDataset)
+	}
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
 	}

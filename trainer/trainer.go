@@ -15,6 +15,7 @@ import (
 	"gonbatch/checkpoint"
 	"gonbatch/distributed"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/unread"
 	"gonbatch/logger"
 )
 
@@ -101,10 +102,13 @@ func WithOutput(out io.Writer) Option { return func(t *Trainer) { t.out = out } 
 
 // New prepares a training run. Flags, the environment and a file may change the configuration (see
 // [Config.AddFlags]).
-func New(world *distributed.World, config Config, task Task, options ...Option) (*Trainer, error) {
+func New(world *distributed.World, config Config, task Task, options ...Option) (t *Trainer, err error) {
+	defer func() { err = unread.Error("trainer.New", err) }()
+	if world == nil {
+		return nil, errors.New("trainer: the world is nil: check the error of distributed.Init")
+	}
 	env, given := readEnvironment(os.Getenv), config
-	config, err := config.resolved(env.getenv)
-	if err != nil {
+	if config, err = config.resolved(env.getenv); err != nil {
 		return nil, err
 	}
 	config = config.inPhase()
@@ -124,7 +128,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	config.Loader = LoaderConfig(world.Loading(distributed.Loading(config.Loader)))
-	t := &Trainer{env: env, world: world, given: given, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}, isNamed: isNamed}
+	t = &Trainer{env: env, world: world, given: given, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}, isNamed: isNamed}
 	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: checkpoint.Metrics{}, reduced: 1}
 	for _, option := range options {
 		option(t)
@@ -132,7 +136,10 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	if err := errors.Join(t.refused, checkCallbacks(t.callbacks), t.checkScopes(), checkValidations(t.further), t.checkTrainMetrics()); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
-	return t, t.open()
+	if err := t.open(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // open creates the trainer's parts.

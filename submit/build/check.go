@@ -15,7 +15,7 @@ import (
 )
 
 // Check compiles every program of the module, which m.Write has written to moduleDir, without
-// linking, and returns go vet's findings in the cells. Mistakes in cells are an *Error. Findings of
+// linking, and returns go vet's findings in the cells, and ignored errors of gonbatch's packages. Mistakes in cells are an *Error. Findings of
 // an earlier call for the same programs are reused.
 func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options) ([]Problem, error) {
 	tools, err := findToolchain(ctx, moduleDir, opt)
@@ -37,6 +37,11 @@ func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 	if err != nil {
 		return nil, err
 	}
+	ignored, err := dropped(ctx, m, tools)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, ignored...)
 	_ = writeProblems(known, problems) // If the cache is read-only for us, the next call checks again.
 	return problems, nil
 }

@@ -1,0 +1,123 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonbatch/submit/export"
+)
+
+// dropped returns the calls of gonbatch's packages in the cells whose error is ignored: a training
+// that has failed would look like one that has succeeded. The programs must compile.
+func dropped(ctx context.Context, m *export.Module, tools *toolchain) (problems []Problem, err error) {
+	for _, cells := range flagGroups(m) {
+		args := slices.Concat([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}\t{{if not .DepOnly}}{{.Dir}}{{range .GoFiles}}\t{{.}}{{end}}{{end}}"}, baseFlags, withoutCoverage(cells[0].BuildFlags))
+		for _, cell := range cells {
+			args = append(args, "./"+cell.Name)
+		}
+		output, err := tools.run(ctx, args...)
+		if err != nil {
+			return nil, fmt.Errorf("check %s: %w\n%s", m.Notebook, errors.Join(context.Cause(ctx), err), output)
+		}
+		var programs [][]string
+		compiled := map[string]string{}
+		for line := range strings.Lines(string(output)) {
+			parts := strings.Split(strings.TrimRight(line, "\n"), "\t")
+			if len(parts) > 3 {
+				programs = append(programs, parts[2:])
+			}
+			if len(parts) > 2 {
+				compiled[parts[0]] = parts[1]
+			}
+		}
+		files := token.NewFileSet()
+		imports := importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(compiled[path]) })
+		for _, program := range programs {
+			for _, message := range droppedIn(files, imports, program[0], program[1:]) {
+				if p, ok := cellProblem(m, message); ok && !slices.Contains(problems, p) {
+					problems = append(problems, p)
+				}
+			}
+		}
+	}
+	return problems, nil
+}
+
+// droppedIn returns the messages about a program, in the compiler's form.
+func droppedIn(fset *token.FileSet, imports types.Importer, dir string, names []string) (messages []string) {
+	var files []*ast.File
+	for _, name := range names {
+		file, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			continue // The compiler has accepted it.
+		}
+		files = append(files, file)
+	}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: imports, Error: func(error) {}, FakeImportC: true}
+	_, _ = config.Check("main", fset, files, info) // What it can't resolve, such as cgo's names, has no type.
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ExprStmt:
+				if name := failing(info, n.X); name != "" {
+					messages = append(messages, fmt.Sprintf("%s: the error of %s is ignored: if it fails, the cell goes on without the result", fset.Position(n.Pos()), name))
+				}
+			case *ast.AssignStmt:
+				last := n.Lhs[len(n.Lhs)-1]
+				if name := failing(info, n.Rhs[0]); name != "" && len(n.Rhs) == 1 && blankName(last) && !blankName(n.Lhs[0]) {
+					messages = append(messages, fmt.Sprintf("%s: the error of %s is ignored: if it fails, there is no result", fset.Position(last.Pos()), name))
+				}
+			}
+			return true
+		})
+	}
+	return messages
+}
+
+// blankName reports whether a result is dropped. A call whose results all are is meant so.
+func blankName(x ast.Expr) bool {
+	name, ok := x.(*ast.Ident)
+	return ok && name.Name == "_"
+}
+
+// failing returns the name of a function of gonbatch that an expression calls, if its last result is
+// an error, except Close.
+func failing(info *types.Info, x ast.Expr) string {
+	call, ok := ast.Unparen(x).(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	var name *ast.Ident
+	switch f := ast.Unparen(call.Fun).(type) {
+	case *ast.Ident:
+		name = f
+	case *ast.SelectorExpr:
+		name = f.Sel
+	default:
+		return ""
+	}
+	f, ok := info.Uses[name].(*types.Func)
+	if !ok || f.Pkg() == nil || !strings.HasPrefix(f.Pkg().Path(), "gonbatch/") || f.Name() == "Close" {
+		return ""
+	}
+	results := f.Signature().Results()
+	if results.Len() == 0 || !types.Identical(results.At(results.Len()-1).Type(), types.Universe.Lookup("error").Type()) {
+		return ""
+	}
+	if recv := f.Signature().Recv(); recv != nil {
+		return types.TypeString(recv.Type(), func(p *types.Package) string { return p.Name() }) + "." + f.Name()
+	}
+	return f.Pkg().Name() + "." + f.Name()
+}
