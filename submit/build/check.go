@@ -15,8 +15,8 @@ import (
 )
 
 // Check compiles every program of the module, which m.Write has written to moduleDir, without
-// linking, and returns go vet's findings in the cells, and ignored errors of gonbatch's packages. Mistakes in cells are an *Error. Findings of
-// an earlier call for the same programs are reused.
+// linking, and returns go vet's findings in the cells, and ignored errors of gonbatch's packages.
+// Mistakes in cells are an *Error. Findings of an earlier call for the same programs are reused.
 func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options) ([]Problem, error) {
 	tools, err := findToolchain(ctx, moduleDir, opt)
 	if err != nil {
