@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strings"
 	"weak"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -122,16 +123,44 @@ func (w *World) checkSameModel(variables []*model.Variable) error {
 		fmt.Fprintln(hash, v.Path(), v.Shape())
 	}
 	mine := binary.LittleEndian.AppendUint64(nil, hash.Sum64())
-	mine = binary.LittleEndian.AppendUint64(mine, uint64(len(variables)))
 	all, err := w.peers.AllGather(mine)
 	if err != nil {
 		return fmt.Errorf("distributed: compare the model over the ranks: %w", err)
 	}
 	for rank, other := range all {
 		if !slices.Equal(other, all[0]) {
-			return fmt.Errorf("distributed: rank %d built a different model than rank 0 (%s against %d, or different names or shapes): all ranks must build the same model",
-				rank, plural.Of(binary.LittleEndian.Uint64(other[8:]), "variable"), binary.LittleEndian.Uint64(all[0][8:]))
+			return w.explainModel(rank, variables)
 		}
 	}
 	return nil
+}
+
+// explainModel names the first variable in which a rank's model differs from that of rank 0. It is
+// collective.
+func (w *World) explainModel(rank int, variables []*model.Variable) error {
+	var mine strings.Builder
+	for _, v := range variables {
+		fmt.Fprintln(&mine, v.Path(), v.Shape())
+	}
+	all, err := w.AllGather([]byte(mine.String()))
+	if err != nil {
+		return err
+	}
+	theirs, main := slices.Collect(strings.Lines(string(all[rank]))), slices.Collect(strings.Lines(string(all[0])))
+	i := 0
+	for i < min(len(theirs), len(main)) && theirs[i] == main[i] {
+		i++
+	}
+	at := func(lines []string) string {
+		if i < len(lines) {
+			return strings.TrimSpace(lines[i])
+		}
+		return "missing"
+	}
+	advice := ""
+	if slices.Equal(slices.Sorted(slices.Values(theirs)), slices.Sorted(slices.Values(main))) {
+		advice = "; they are the same in another order, such as that of a map, which Go changes each time: sort its keys"
+	}
+	return fmt.Errorf("distributed: rank %d built a different model than rank 0 (%s against %d): the first that differs is %s there, and %s on rank 0%s: all ranks must build the same model",
+		rank, plural.Of(len(theirs), "variable"), len(main), at(theirs), at(main), advice)
 }

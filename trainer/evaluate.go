@@ -31,6 +31,12 @@ func (t *Trainer) Test(ctx context.Context, ds data.Dataset) (m Metrics, err err
 }
 
 func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (Metrics, error) {
+	if ds == nil {
+		return nil, fmt.Errorf("trainer: %s: the dataset %w", t.config.Name, errNoDataset)
+	}
+	if err := t.together(func() facts { return factsOf(ds) }); err != nil {
+		return nil, fmt.Errorf("trainer: %s: %s: %w", t.config.Name, ds.Name(), err)
+	}
 	values, err := t.measure(ctx, stage, ds)
 	if err != nil {
 		return nil, err
@@ -44,9 +50,6 @@ var errNoDataset = errors.New("is nil: check the error of the function that make
 
 // measure computes metrics, and gives all ranks the same.
 func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (Metrics, error) {
-	if ds == nil {
-		return nil, fmt.Errorf("trainer: %s: the dataset %w", t.config.Name, errNoDataset)
-	}
 	if err := t.ready(ctx, ds); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}

@@ -63,6 +63,9 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if training == nil {
 		return fmt.Errorf("the training set %w", errNoDataset)
 	}
+	if err := t.together(func() facts { return t.trainingFacts(training, validation) }); err != nil {
+		return err
+	}
 	l, err := t.loader(training)
 	if err != nil {
 		return err

@@ -27,8 +27,8 @@ func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
 	}
-	if err := t.sameLength(ds); err != nil {
-		return err
+	if err := t.together(func() facts { return factsOf(ds) }); err != nil {
+		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
 	}
 	ds = t.limited(ds, t.config.LimitPredictBatches)
 	turns := turns{examples: ds.Len(), ranks: t.world.Size(), size: min(t.config.EvalBatchSize, ds.Len())}
@@ -38,20 +38,6 @@ func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 	g := &gathering{world: t.world, rounds: turns.rounds(), collector: collector{size: turns.size, use: alone}}
 	if err := g.end(t.predict(ctx, ds, turns.of(t.world.Rank()), g.add)); err != nil {
 		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
-	}
-	return nil
-}
-
-// sameLength returns an error on all ranks if a dataset isn't the same on all of them.
-func (t *Trainer) sameLength(ds data.Dataset) error {
-	lengths, err := t.world.AllGather(fmt.Append(nil, ds.Len()))
-	if err != nil {
-		return err
-	}
-	for rank, length := range lengths {
-		if string(length) != string(lengths[0]) {
-			return fmt.Errorf("trainer: %s: predict %s: it has %s examples on rank 0, but %s on rank %d: all ranks must predict the same dataset", t.config.Name, ds.Name(), lengths[0], length, rank)
-		}
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ var faults = map[string]string{
 	"load":     "load example %d of numbers: the file is torn",
 	"model":    "the model's prediction 0 for ",
 	"cancel":   "context canceled",
-	"length":   "all ranks must predict the same dataset",
+	"length":   "the number of examples of the dataset is ",
 	"no model": "the task has no model to predict with",
 }
 
