@@ -77,8 +77,8 @@ func testAverage(t *testing.T) {
 		if value := predicted(t, tr); math.Abs(value-want[0]) > 1e-5 {
 			t.Errorf("%s: predicted with the weight %g, want %g", name, value, want[0])
 		}
-		if err := tr.Fit(t.Context(), ranktest.Blobs(48), nil); err == nil {
-			t.Errorf("%s: Fit trains on", name)
+		if err := tr.Fit(t.Context(), ranktest.Blobs(48), nil); err == nil || !strings.Contains(err.Error(), "Fit") && !strings.Contains(err.Error(), "trains only once") {
+			t.Errorf("%s: Fit trains on: %v", name, err)
 		}
 	}
 	check("after Fit", tr)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
@@ -103,5 +104,64 @@ func TestResumeWithAChange(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestEndedWithAChange: a training that has ended is not taken for one of another kind: what makes
+// other weights is named, and nothing is lost. One that goes on says what has changed.
+func TestEndedWithAChange(t *testing.T) {
+	points := func(first float32) data.Dataset {
+		x := make([]float32, 145)
+		x[144] = first
+		ds, err := data.Tensors("points", []*tensors.Tensor{tensors.FromFlatDataAndDimensions(x, 145, 1)}, []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]int32, 145), 145, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ds
+	}
+	plain := func() changeable {
+		c := trainer.Config{MaxEpochs: 1, BatchSize: 12, Seed: 1, Loggers: []string{"none"}}
+		return changeable{c, points(1), plainSGD(0.1)}
+	}
+	ended := t.TempDir()
+	if _, _, err := plain().fit(t, ended, 0); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		change func(*changeable)
+		want   string // What its error, or its output if it goes on, has.
+		goesOn bool
+	}{
+		"nothing":              {change: func(*changeable) {}},
+		"reports":              {change: func(s *changeable) { s.config.LogEvery, s.config.EvalBatchSize, s.config.ValCheckInterval = 3, 4, 5 }},
+		"learning rate":        {change: func(s *changeable) { s.opt = plainSGD(0.2) }, want: "learning_rate is 0.2, and was 0.1"},
+		"clipping":             {change: func(s *changeable) { s.config.GradientClipNorm = 1 }, want: "gradient_clip_norm is 1, and was 0"},
+		"schedule":             {change: func(s *changeable) { s.config.Schedule.Kind = "cosine" }, want: "schedule.kind is cosine, and was constant"},
+		"contents of the data": {change: func(s *changeable) { s.training = points(2) }, want: "the fingerprint of the training set is "},
+		"length of the data":   {change: func(s *changeable) { s.training = data.First(s.training, 144) }, want: "the number of examples of the training set is 144, and was 145"},
+		"another limit":        {change: func(s *changeable) { s.config.MaxEpochs = 2 }, goesOn: true},
+		"limit and rate":       {change: func(s *changeable) { s.config.MaxEpochs, s.opt = 2, plainSGD(0.2) }, want: "the training continues with a change: learning_rate is 0.2, and was 0.1\n", goesOn: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mine := t.TempDir()
+			if err := os.CopyFS(mine, os.DirFS(ended)); err != nil {
+				t.Fatal(err)
+			}
+			s := plain()
+			test.change(&s)
+			tr, out, err := s.fit(t, mine, 0)
+			steps := int64(12)
+			if test.goesOn {
+				steps = 24
+			}
+			switch {
+			case test.want == "" || test.goesOn:
+				if err != nil || tr.Step() != steps || !strings.Contains(out, test.want) || test.want == "" && strings.Contains(out, "change:") {
+					t.Errorf("%v after step %d, want %d and %q:\n%s", err, tr.Step(), steps, test.want, out)
+				}
+			case err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "use another checkpoint.dir"):
+				t.Errorf("%v, want %q:\n%s", err, test.want, out)
+			}
+		})
 	}
 }

@@ -29,6 +29,23 @@ func (t *Trainer) comparePosition(at position) error {
 	return nil
 }
 
+// compareIdentity refuses to take the end of another training for this one's, and prints what
+// changes in a training that continues.
+func (t *Trainer) compareIdentity(from origin, identity facts) error {
+	if from.At.Facts == nil { // The checkpoint is of an older version.
+		return nil
+	}
+	differences := identity.differences(from.At.Facts, "", "was %s")
+	switch {
+	case differences == "":
+	case t.at.Finished:
+		return fmt.Errorf("%s is of a training that has ended, and differs from this one: %s: to train this one, use another checkpoint.dir, or checkpoint.resume \"never\"; to begin with those weights, use InitFrom", from.Path, differences)
+	default:
+		t.printf("%sthe training continues with a change: %s\n", t.label(), differences)
+	}
+	return nil
+}
+
 // compareEpoch refuses changes to an epoch that has begun: the training would see some examples
 // twice, and others not at all. Between epochs all of these may change.
 func (t *Trainer) compareEpoch(at position) error {

@@ -77,9 +77,11 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if t.plan, err = newPlan(t.config, training, l); err != nil {
 		return err
 	}
-	if err := t.resume(); err != nil {
+	identity := t.identity(training)
+	if err := t.resume(identity); err != nil {
 		return err
 	}
+	t.at.Facts = identity
 	if err := t.resumeStream(l); err != nil {
 		return err
 	}

@@ -276,7 +276,7 @@ func TestProfileOfUnsaved(t *testing.T) {
 	}}
 	tr, _ := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(spoil))
 	err := tr.Fit(t.Context(), ranktest.Blobs(145), nil)
-	if tr.World().IsMain() != (err != nil) {
+	if tr.World().IsMain() != (err != nil && strings.Contains(err.Error(), "checkpoint: ")) {
 		t.Errorf("rank %d: %v", tr.World().Rank(), err)
 	}
 	if err := tr.World().Barrier(); err != nil {

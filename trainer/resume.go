@@ -39,7 +39,7 @@ type tensorInfo struct {
 }
 
 // resume resumes the training from the newest checkpoint, once in a trainer's life.
-func (t *Trainer) resume() error {
+func (t *Trainer) resume(identity facts) error {
 	if t.resumed {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (t *Trainer) resume() error {
 	if err := t.comparePosition(t.origin.At); err != nil {
 		return fmt.Errorf("%s: %w", t.origin.Path, err)
 	}
-	if err := t.takeUp(t.origin); err != nil {
+	if err := t.takeUp(t.origin, identity); err != nil {
 		return err
 	}
 	t.resumed = true
@@ -211,7 +211,7 @@ func tensorsOf(snapshot *checkpoint.Snapshot) (all []tensorInfo) {
 }
 
 // takeUp continues from the position of a checkpoint whose values are in the store.
-func (t *Trainer) takeUp(from origin) error {
+func (t *Trainer) takeUp(from origin, identity facts) error {
 	t.at = from.At
 	t.at.Restarts++
 	t.rates.base = from.At.BaseRates
@@ -225,6 +225,9 @@ func (t *Trainer) takeUp(from origin) error {
 	maps.Copy(t.metrics, from.At.Metrics)
 	if !t.stillEnded() {
 		t.at.End, t.at.Finished = nil, false // It was not over, or its limits were raised.
+	}
+	if err := t.compareIdentity(from, identity); err != nil {
+		return err
 	}
 	if t.at.Finished {
 		saved := t.at
@@ -243,7 +246,7 @@ func (t *Trainer) takeUp(from origin) error {
 		t.printf("%straining was finished after step %d, %s (%s), from %s\n", t.label(), t.at.Step, plural.Of(t.at.Epoch, "epoch"), e.Reason, from.Path)
 		if t.ofCode() {
 			t.printf("to train it again, change the program, or set Checkpoint.Resume to \"never\", as for files that have changed: " +
-				"only the program, its arguments, %%env and values of %%keep are compared\n")
+				"only the program, its arguments, %%env, values of %%keep and the training set are compared\n")
 		}
 	} else {
 		t.printf("%straining resumes after step %d, epoch %d, from %s\n", t.label(), t.at.Step, t.at.Epoch+1, from.Path)

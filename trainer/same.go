@@ -16,7 +16,21 @@ type facts map[string]string
 // trainingFacts returns what must be the same on all ranks that train together: a rank with another
 // setting, optimizer or dataset would compute other updates.
 func (t *Trainer) trainingFacts(training, validation data.Dataset) facts {
-	all := facts{"the program (its SHA-256)": codeHash()}
+	all := t.settingFacts()
+	all["the program (its SHA-256)"] = codeHash()
+	all.add("training set", training)
+	if validation != nil {
+		all.add("validation set", validation)
+	}
+	for _, v := range t.further {
+		all.add("validation set "+v.name, v.data)
+	}
+	return all
+}
+
+// settingFacts returns the settings of the trainer, its optimizers and options.
+func (t *Trainer) settingFacts() facts {
+	all := facts{}
 	params := t.config.params(t.ownSchedule())
 	for _, o := range t.task.objectives {
 		maps.Copy(params, optimizerParams(o))
@@ -27,14 +41,25 @@ func (t *Trainer) trainingFacts(training, validation data.Dataset) facts {
 	for name, value := range params {
 		all[name] = fmt.Sprint(value)
 	}
-	all.add("training set", training)
-	if validation != nil {
-		all.add("validation set", validation)
-	}
-	for _, v := range t.further {
-		all.add("validation set "+v.name, v.data)
-	}
 	return all
+}
+
+// identity returns what a training is: a change makes other weights of it. Limits, validations,
+// reports and checkpoints only change how far it gets, or what is known of it.
+func (t *Trainer) identity(training data.Dataset) facts {
+	all := t.settingFacts()
+	maps.DeleteFunc(all, func(name, _ string) bool {
+		first, _, _ := strings.Cut(name, ".")
+		return slices.Contains(notIdentity, first)
+	})
+	all.add("training set", training)
+	return all
+}
+
+// notIdentity are the settings, or the groups of them, that are no part of a training's identity.
+var notIdentity = []string{
+	"name", "max_epochs", "max_steps", "max_time", "min_epochs", "min_steps", "eval_batch_size", "limit_val_batches", "limit_test_batches", "limit_predict_batches",
+	"val_check_interval", "check_val_every_n_epoch", "strategy", "model_parallel", "deterministic", "log_every", "log_histograms_every", "early_stopping", "checkpoint",
 }
 
 // add adds a dataset.
@@ -72,23 +97,25 @@ func (t *Trainer) together(of func() facts) error {
 		if err := json.Unmarshal(text, &ranks[i]); err != nil {
 			return err
 		}
-		if differences := ranks[i].Facts.differences(ranks[0].Facts, fmt.Sprintf("rank %d on %s", i, ranks[i].Host), "rank 0 on "+ranks[0].Host); differences != nil {
-			return fmt.Errorf("the ranks don't do the same: %s", strings.Join(differences, "; "))
+		if differences := ranks[i].Facts.differences(ranks[0].Facts, fmt.Sprintf(" on rank %d on %s", i, ranks[i].Host), "is %s on rank 0 on "+ranks[0].Host); differences != "" {
+			return fmt.Errorf("the ranks don't do the same: %s", differences)
 		}
 	}
 	return nil
 }
 
-// differences lists the facts that differ between two ranks, by name.
-func (f facts) differences(others facts, mine, theirs string) (all []string) {
+// differences lists the facts that differ from others, by name: "NAME is VALUE mine, and VALUE
+// theirs", where theirs is a format; "" if there is none.
+func (f facts) differences(others facts, mine, theirs string) string {
 	names := maps.Clone(f)
 	maps.Copy(names, others)
+	var all []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if f[name] != others[name] {
-			all = append(all, fmt.Sprintf("%s is %s on %s, and %s on %s", name, orNone(f[name]), mine, orNone(others[name]), theirs))
+			all = append(all, fmt.Sprintf("%s is %s%s, and "+theirs, name, orNone(f[name]), mine, orNone(others[name])))
 		}
 	}
-	return all
+	return strings.Join(all, "; ")
 }
 
 // orNone shows a fact, which may be missing.

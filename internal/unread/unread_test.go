@@ -13,8 +13,8 @@ import (
 	pkgerrors "github.com/pkg/errors"
 )
 
-// TestError: an error is read by what shows or examines it, and otherwise told after a second, once,
-// and at the end.
+// TestError: an error is read by what shows or examines it, and otherwise told after a second,
+// once, and at the end.
 func TestError(t *testing.T) {
 	for name, test := range map[string]struct {
 		look func(err error)

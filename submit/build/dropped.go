@@ -92,8 +92,8 @@ func blankName(x ast.Expr) bool {
 	return ok && name.Name == "_"
 }
 
-// failing returns the name of a function of gonbatch that an expression calls, if its last result is
-// an error, except Close.
+// failing returns the name of a function of gonbatch that an expression calls, if its last result
+// is an error, except Close.
 func failing(info *types.Info, x ast.Expr) string {
 	call, ok := ast.Unparen(x).(*ast.CallExpr)
 	if !ok {
