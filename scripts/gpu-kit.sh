@@ -26,13 +26,15 @@ for notebook in mnist gpt; do
   bin/submit export --cell train -o "$source/$notebook" notebooks/$notebook.ipynb >/dev/null
   (cd "$source/$notebook" && "${build[@]}" -o "$OLDPWD/$kit/notebooks/$notebook" ./train)
 done
-cp -r "$($kit/gpu-check data)" $kit/data/
+cp -r "$($kit/gpu-check part data)" $kit/data/
 cp bench/peers/*.py $kit/peers/
-$kit/gpu-check expected >$kit/losses.json
+$kit/gpu-check part expected >$kit/losses.json
+$kit/gpu-check part forecasts >$kit/forecasts.json
 cat >$kit/run.sh <<'END'
 #!/bin/sh
 # run.sh [flags] checks gonbatch on this machine's GPUs; run.sh -help lists the flags.
-exec "$(dirname "$0")/gpu-check" "$@"
+self=$(readlink -f "$0")
+exec "${self%/*}/gpu-check" "$@"
 END
 chmod +x $kit/run.sh
 

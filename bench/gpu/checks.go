@@ -25,7 +25,7 @@ const opens, steps = "opens", "/step"
 func (b *bench) checks() []check {
 	// part has a process of this program's own as a rank do something.
 	part := func(name string) func(context.Context) (string, error) {
-		return func(ctx context.Context) (string, error) { return b.start(ctx, 1, b.self, name) }
+		return func(ctx context.Context) (string, error) { return b.start(ctx, 1, b.self, partArg, name) }
 	}
 	all := []check{
 		{opens, "", part(opens)},
@@ -55,7 +55,7 @@ func chosen(all []check, only string) ([]check, error) {
 	}
 	wanted := map[string]bool{}
 	for name := range strings.SplitSeq(only, ",") {
-		found := false
+		name, found := strings.TrimSpace(name), false
 		for _, c := range all {
 			if c.name == name || strings.HasPrefix(c.name, name+"/") {
 				found, wanted[c.name] = true, true
@@ -73,9 +73,10 @@ func chosen(all []check, only string) ([]check, error) {
 	return slices.DeleteFunc(all, func(c check) bool { return !wanted[c.name] }), nil
 }
 
-// all runs the checks while there is time, and returns how many failed. What a check needs has
-// passed, or it is skipped.
-func (b *bench) all(ctx context.Context, checks []check) (failures int) {
+// all runs the checks while there is time, and returns how many had each result. What a check needs
+// has passed, or it is skipped.
+func (b *bench) all(ctx context.Context, checks []check) (count map[string]int) {
+	count = map[string]int{}
 	passed := map[string]bool{"": true}
 	for _, c := range checks {
 		began := time.Now()
@@ -88,27 +89,29 @@ func (b *bench) all(ctx context.Context, checks []check) (failures int) {
 		case !passed[c.needs]:
 			r.result, r.figures = skip, fmt.Sprintf("it needs %s, which has not passed", c.needs)
 		default:
+			b.results.begin(c.name)
 			r.result, r.figures = b.run(ctx, c)
 			r.took = time.Since(began)
 			passed[c.name] = r.result == ok
 		}
-		if r.result == failed {
-			failures++
-		}
+		count[r.result]++
 		b.results.add(r)
 	}
 	b.results.say("\n%s\n\n%s", b.title, b.results.table())
-	return failures
+	return count
 }
 
 // run runs a check that may run.
 func (b *bench) run(ctx context.Context, c check) (result, figures string) {
-	limit := min(b.limit, time.Until(b.until))
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, min(b.limit, time.Until(b.until)))
 	defer cancel()
 	b.checking = c.name
-	text, err := c.run(ctx)
+	text, err := c.run(limited)
 	switch why := skipped(""); {
+	case err != nil && ctx.Err() != nil:
+		return notRun, "the user has ended it while it ran"
+	case err != nil && !time.Now().Before(b.until):
+		return notRun, fmt.Sprintf("the time was over while it ran: -total %s", b.total)
 	case errors.As(err, &why):
 		return skip, err.Error()
 	case err != nil:

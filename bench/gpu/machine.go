@@ -8,9 +8,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -55,10 +57,10 @@ func (b *bench) prepare(ctx context.Context, out io.Writer) (err error) {
 	facts.Platform, facts.Size = plugin.CUDA, 1
 	names := facts.Describe("/", len(facts.GPUs))
 	if names == "" {
-		return fmt.Errorf("CUDA_VISIBLE_DEVICES=%q hides all GPUs, or names one that is not there", facts.Visible)
+		return fmt.Errorf("CUDA_VISIBLE_DEVICES=%q hides all GPUs, or names one twice or one that is not there", facts.Visible)
 	}
 	first, _, _ := strings.Cut(facts.Visible, ",")
-	b.gpus, b.first = strings.Count(names, "GPU "), cmp.Or(first, "0")
+	b.gpus, b.first = len(number.FindAllString(names, -1)), cmp.Or(first, "0")
 	b.gpu, b.unknown = target(b.target, names)
 	if b.python == "" {
 		b.python = "python3"
@@ -72,8 +74,10 @@ func (b *bench) prepare(ctx context.Context, out io.Writer) (err error) {
 	if b.results, err = newResults(out, b.out); err != nil {
 		return err
 	}
-	b.title = fmt.Sprintf("%s: %s, driver %s; %d CPUs", plural.Of(b.gpus, "GPU"), names, cmp.Or(device.Driver("/"), "unknown"), runtime.NumCPU())
-	b.results.say("%s\n%s\n", b.title, smi(ctx))
+	b.title = fmt.Sprintf("%s: %s, driver %s; %s", plural.Of(b.gpus, "GPU"), names, cmp.Or(device.Driver("/"), "unknown"), plural.Of(runtime.NumCPU(), "CPU"))
+	host, _ := os.Hostname() // It is for people.
+	b.results.say("%s, %s on %s\n%s\n", version(), time.Now().Format(time.DateTime), host, b.title)
+	b.results.say("%s\n", smi(ctx))
 	if b.install {
 		b.results.say("installing XLA's plugin for CUDA, unless it is there\n")
 		if _, err := plugin.Ensure(ctx, plugin.Options{Platform: plugin.CUDA, Progress: os.Stderr}); err != nil {
@@ -98,12 +102,40 @@ func (b *bench) close() {
 func smi(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second) // It may hang where a driver does.
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=index,name,driver_version,memory.total,memory.used,compute_cap,power.limit", "--format=csv,noheader").CombinedOutput()
+	out, err := combined(ctx, exec.Command("nvidia-smi", "--query-gpu=index,name,driver_version,memory.total,memory.used,compute_cap,power.limit", "--format=csv,noheader"))
 	if err != nil {
 		return fmt.Sprintf("nvidia-smi: %v: %s", err, out)
 	}
-	return strings.TrimSpace(string(out))
+	return out
 }
+
+// version says of what sources the kit is.
+func version() string {
+	text := resultsBegin
+	info, known := debug.ReadBuildInfo()
+	if !known {
+		return text
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if commit := settings["vcs.revision"]; commit != "" {
+		text += " of commit " + commit[:min(12, len(commit))]
+		if settings["vcs.modified"] == "true" {
+			text += ", changed"
+		}
+	}
+	for _, m := range info.Deps {
+		if m.Path == "github.com/gomlx/gomlx" || m.Path == "github.com/gomlx/go-xla" {
+			text += ", " + path.Base(m.Path) + " " + m.Version
+		}
+	}
+	return text
+}
+
+// number matches a GPU in what the driver says.
+var number = regexp.MustCompile(`(?:^|, )GPU \S+`)
 
 // model matches a GPU's name in what the driver says: GPU 0 (NVIDIA H100 80GB HBM3).
 var model = regexp.MustCompile(`\(([^)]*)\)`)

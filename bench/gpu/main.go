@@ -52,8 +52,9 @@ func main() {
 	if o.quick {
 		o.steps, o.batch = 3, 8
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // The results are in a file, whoever reads.
 	if err := run(ctx, o, flag.Args(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "gpu-check:", err)
 		os.Exit(1)
@@ -63,8 +64,8 @@ func main() {
 // run runs all checks, or the part of one that a process of its own is for.
 func run(ctx context.Context, o options, args []string, out io.Writer) error {
 	switch {
-	case len(args) == 1 && parts[args[0]] != nil:
-		return parts[args[0]](ctx)
+	case len(args) == 2 && args[0] == partArg && parts[args[1]] != nil:
+		return parts[args[1]](ctx)
 	case len(args) > 0:
 		return fmt.Errorf("%q: there are no arguments, only flags: see -help", args)
 	case o.steps < 1 || o.batch < 0:
@@ -72,7 +73,12 @@ func run(ctx context.Context, o options, args []string, out io.Writer) error {
 	case min(o.limit, o.total) <= 0:
 		return fmt.Errorf("-limit %s -total %s: give each some time", o.limit, o.total)
 	}
-	b := &bench{options: o, until: time.Now().Add(o.total), cold: map[string]figures{}, warm: map[string]figures{}, peers: map[string]error{}}
+	if o.target != "" {
+		if _, err := forecast.Find(o.target); err != nil {
+			return fmt.Errorf("-target: %w", err)
+		}
+	}
+	b := &bench{options: o, cold: map[string]figures{}, warm: map[string]figures{}, peers: map[string]error{}}
 	all, err := chosen(b.checks(), o.only)
 	if err != nil {
 		return err
@@ -87,8 +93,18 @@ func run(ctx context.Context, o options, args []string, out io.Writer) error {
 	if err := b.prepare(ctx, out); err != nil {
 		return err
 	}
-	if failed := b.all(ctx, all); failed > 0 {
-		return errors.New(plural.Of(failed, "check") + " failed")
+	b.until = time.Now().Add(o.total)
+	count := b.all(ctx, all)
+	switch {
+	case count[failed] > 0:
+		return errors.New(plural.Of(count[failed], "check") + " failed")
+	case count[notRun] > 0:
+		return fmt.Errorf("%s did not run", plural.Of(count[notRun], "check"))
+	case count[ok] == 0:
+		return errors.New("nothing was checked")
 	}
 	return nil
 }
+
+// partArg begins the arguments of a process that does a part of a check.
+const partArg = "part"

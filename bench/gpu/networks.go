@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -38,7 +37,7 @@ func (b *bench) network(n network) []check {
 		{step, opens, func(ctx context.Context) (string, error) { return b.one(ctx, n) }},
 		{n.name + "/losses", opens, func(ctx context.Context) (string, error) { return b.losses(ctx, n) }},
 		{n.name + "/cache", step, func(context.Context) (string, error) { return b.compiled(n.name) }},
-		{n.name + "/memory", step, func(ctx context.Context) (string, error) { return b.memory(ctx, n) }},
+		{n.name + "/memory", step, func(context.Context) (string, error) { return b.memory(n) }},
 		{n.name + "/gpus", step, func(ctx context.Context) (string, error) { return b.several(ctx, n) }},
 	}
 	for _, p := range peers {
@@ -71,6 +70,9 @@ func (b *bench) args(n network) []string {
 func parse(out string, err error) (f figures, _ error) {
 	if err == nil {
 		err = json.Unmarshal([]byte(lastLines(out, 1)), &f)
+	}
+	if err == nil && f.MilliSeconds <= 0 && f.Losses == nil {
+		err = fmt.Errorf("its steps took no time: %s", lastLines(out, 1))
 	}
 	return f, err
 }
@@ -154,9 +156,6 @@ const (
 // inputs.
 func (b *bench) losses(ctx context.Context, n network) (string, error) {
 	text, err := os.ReadFile(b.kit(expectedFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return "", skipped("the kit has no " + expectedFile)
-	}
 	var want map[string][]float64
 	if err == nil {
 		err = json.Unmarshal(text, &want)
@@ -229,7 +228,9 @@ const torchOnGPU = "torch.cuda.is_available()"
 
 // beside measures a peer, if its package is there and computes on GPUs.
 func (b *bench) beside(ctx context.Context, n network, p peer) (string, error) {
-	if why := b.missing(ctx, p); why != nil {
+	if why := b.missing(ctx, p); ctx.Err() != nil {
+		return "", why
+	} else if why != nil {
 		return "", skipped(why.Error())
 	}
 	cmd := exec.Command(b.python, append([]string{b.kit("peers", p.script[0])}, append(p.script[1:], b.args(n)...)...)...)
@@ -238,7 +239,7 @@ func (b *bench) beside(ctx context.Context, n network, p peer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s %s: %s; gonbatch is %.2f x", p.pkg, f.Version, f, f.MilliSeconds/b.warm[n.name].MilliSeconds), nil
+	return fmt.Sprintf("%s %s: %s; gonbatch is %.2f x as fast", p.pkg, f.Version, f, f.MilliSeconds/b.warm[n.name].MilliSeconds), nil
 }
 
 // missing is why there is no peer.
@@ -246,14 +247,16 @@ func (b *bench) missing(ctx context.Context, p peer) error {
 	if why, known := b.peers[p.pkg]; known {
 		return why
 	}
-	cmd := exec.CommandContext(ctx, b.python, "-c", "import "+p.pkg+"\nassert "+p.onGPU+", 'it has no GPU'")
+	cmd := exec.Command(b.python, "-c", "import "+p.pkg+"\nassert "+p.onGPU+", 'it has no GPU'")
 	cmd.Env = b.peerEnviron()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.peers[p.pkg] = fmt.Errorf("no %s that computes on GPUs for -python %s: %w: %s", p.pkg, b.python, err, lastLines(string(out), 1))
-	} else {
-		b.peers[p.pkg] = nil
+	out, err := combined(ctx, cmd)
+	if err != nil {
+		err = fmt.Errorf("no %s that computes on GPUs for -python %s: %w: %s", p.pkg, b.python, err, lastLines(out, 1))
 	}
-	return b.peers[p.pkg]
+	if ctx.Err() == nil {
+		b.peers[p.pkg] = err
+	}
+	return err
 }
 
 // peerEnviron is that of a program in Python, on the first GPU.
@@ -264,16 +267,53 @@ func (b *bench) peerEnviron() []string {
 // tolerance is how far a forecast of memory may be off.
 const tolerance = 0.10
 
-// memory compares what a step was said to take with what it took.
-func (b *bench) memory(ctx context.Context, n network) (string, error) {
-	if b.unknown != nil {
-		return "", skipped(b.unknown.Error())
+// forecastsFile has the forecasts of a step by network and GPU: forecasts writes it where the kit is
+// made, because XLA's compiler for a GPU that isn't there needs a network once.
+const forecastsFile = "forecasts.json"
+
+// foreseen are the GPUs of the forecasts.
+var foreseen = []string{"a100-40", "a100-80", "h100", "h200"}
+
+// forecasts prints those of a step of each network with its default batch.
+func forecasts(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
 	}
-	shell := submit.Shell{Err: io.Discard, Environ: append(inherited(), b.plugin.environ()...), Now: time.Now}
-	program := estimate.Program{Path: b.kit("step"), Cell: rundir.Cell{Name: n.name, Args: b.args(n)}, Dir: "."}
-	said, err := estimate.Ask(ctx, shell, program, forecast.World{Target: b.gpu.Name, Nodes: 1, GPUsPerNode: 1})
+	b := &bench{self: self, options: options{steps: 1}}
+	shell := submit.Shell{Err: os.Stderr, Environ: inherited(), Now: time.Now}
+	all := map[string]map[string]report.Forecast{}
+	for _, n := range networks {
+		all[n.name] = map[string]report.Forecast{}
+		program := estimate.Program{Path: b.kit("step"), Cell: rundir.Cell{Name: n.name, Args: b.args(n)}, Dir: "."}
+		for _, target := range foreseen {
+			if all[n.name][target], err = estimate.Ask(ctx, shell, program, forecast.World{Target: target, Nodes: 1, GPUsPerNode: 1}); err != nil {
+				return fmt.Errorf("%s on %s: %w", n.name, target, err)
+			}
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(all)
+}
+
+// memory compares what a step was said to take with what it took.
+func (b *bench) memory(n network) (string, error) {
+	switch {
+	case b.unknown != nil:
+		return "", skipped(b.unknown.Error())
+	case b.batch > 0 && b.batch != n.batch:
+		return "", skipped(fmt.Sprintf("the kit has the forecast of a batch of %d", n.batch))
+	}
+	var all map[string]map[string]report.Forecast
+	text, err := os.ReadFile(b.kit(forecastsFile))
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
 	if err != nil {
 		return "", err
+	}
+	said, known := all[n.name][b.gpu.Name]
+	if !known {
+		return "", skipped(fmt.Sprintf("the kit has no forecast for %s, only for %s", b.gpu.Full, strings.Join(foreseen, ", ")))
 	}
 	return judge(said, b.warm[n.name])
 }

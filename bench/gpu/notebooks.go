@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -42,14 +43,10 @@ func (b *bench) dir(n notebook, run string) rundir.Dir {
 }
 
 // train runs a notebook's program in a run directory, with further variables.
-func (b *bench) train(ctx context.Context, n notebook, run string, env ...string) error {
+func (b *bench) train(ctx context.Context, n notebook, run string, env ...string) (said string, err error) {
 	dir := b.dir(n, run)
 	if err := os.MkdirAll(dir.Path(), 0o777); err != nil {
-		return err
-	}
-	program := b.kit("notebooks", n.name)
-	if _, err := os.Stat(program); errors.Is(err, os.ErrNotExist) {
-		return skipped("the kit has no program of the notebook")
+		return "", err
 	}
 	every, args := n.every, n.args
 	if b.quick {
@@ -57,20 +54,22 @@ func (b *bench) train(ctx context.Context, n notebook, run string, env ...string
 		env = append(env, "TRAINER_MAX_STEPS=60", "TRAINER_VAL_CHECK_INTERVAL=30")
 	}
 	env = append(env, rundir.EnvDir+"="+dir.Path(), rundir.EnvCell+"="+n.cell, fmt.Sprintf("TRAINER_CHECKPOINT_EVERY_STEPS=%d", every))
-	_, err := b.startWith(ctx, env, 1, program, args...)
-	return err
+	return b.startWith(ctx, env, 1, b.kit("notebooks", n.name), args...)
 }
 
 // notebook runs a notebook to its end.
 func (b *bench) notebook(ctx context.Context, n notebook) (string, error) {
-	if err := b.train(ctx, n, "whole"); err != nil {
+	if _, err := b.train(ctx, n, "whole"); err != nil {
 		return "", err
 	}
 	metrics, err := metricsOf(b.dir(n, "whole"))
 	if err != nil {
 		return "", err
 	}
-	value := metrics[n.metric]
+	value, known := metrics[n.metric]
+	if !known {
+		return "", fmt.Errorf("it has logged no %s", n.metric)
+	}
 	text := fmt.Sprintf("%s %.4f; %.0f examples a second, of which waiting for data %.1f %%", n.metric, value, metrics["train/examples_per_second"], 100*metrics["train/data_wait"])
 	if !b.quick && !n.good(value) {
 		return text, errors.New("worse than on a CPU")
@@ -95,8 +94,12 @@ func (b *bench) resume(ctx context.Context, n notebook) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := b.train(ctx, n, "killed"); err != nil {
+	said, err := b.train(ctx, n, "killed")
+	if err != nil {
 		return "", err
+	}
+	if !strings.Contains(said, "training resumes after step ") {
+		return "", fmt.Errorf("killed after %s, and started again, but it doesn't say that it resumes", after)
 	}
 	same, err := b.sameWeights(n, "whole", "killed")
 	if err != nil {
@@ -106,7 +109,7 @@ func (b *bench) resume(ctx context.Context, n notebook) (string, error) {
 	if same {
 		return text + ": the same weights, bit for bit", nil
 	}
-	if err := b.train(ctx, n, "again"); err != nil {
+	if _, err := b.train(ctx, n, "again"); err != nil {
 		return text, err
 	}
 	again, err := b.sameWeights(n, "whole", "again")
@@ -117,7 +120,10 @@ func (b *bench) resume(ctx context.Context, n notebook) (string, error) {
 func (b *bench) trainAndKill(ctx context.Context, n notebook) (after string, err error) {
 	mark := fmt.Sprintf("GPU_CHECK_KILL_%d=1", os.Getpid())
 	ended := make(chan error, 1)
-	go func() { ended <- b.train(ctx, n, "killed", mark) }()
+	go func() {
+		_, err := b.train(ctx, n, "killed", mark)
+		ended <- err
+	}()
 	for {
 		select {
 		case err := <-ended:
@@ -125,18 +131,20 @@ func (b *bench) trainAndKill(ctx context.Context, n notebook) (after string, err
 		case <-time.After(20 * time.Millisecond):
 		}
 		all, err := b.dir(n, "killed").CheckpointFolders()
-		if err != nil {
+		if err == nil && len(all) == 0 {
+			continue
+		}
+		for pid := range proc.With(mark) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // It may just have ended.
+		}
+		exit, failed := errors.AsType[*exec.ExitError](<-ended)
+		switch {
+		case err != nil:
 			return "", err
+		case !failed || exit.ExitCode() >= 0:
+			return "", errors.New("the program ended before it was killed: there were too few updates after its first checkpoint")
 		}
-		if len(all) > 0 {
-			for pid := range proc.With(mark) {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // It may just have ended.
-			}
-			if exit := new(exec.ExitError); !errors.As(<-ended, &exit) {
-				return "", errors.New("the program ended before it was killed: there were too few updates after its first checkpoint")
-			}
-			return filepath.Base(all[len(all)-1]), nil
-		}
+		return filepath.Base(all[len(all)-1]), nil
 	}
 }
 

@@ -23,13 +23,14 @@ import (
 	"gonbatch/distributed/keyvalue"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/plural"
 )
 
 // parts has what a process of this program's own does, by the argument that asks for it.
 var parts = map[string]func(context.Context) error{
 	opens: adds, "callbacks": callbacks, "sum": distributed.Check, "mock": mock,
 	// Where the kit is made:
-	"expected": expected, "data": fetch,
+	"expected": expected, "forecasts": forecasts, "data": fetch,
 }
 
 // fetch downloads the data of the kit's notebooks, unless it is there, and prints its folder.
@@ -50,6 +51,9 @@ func adds(ctx context.Context) error {
 	}
 	major, minor := pjrt.Version()
 	fmt.Printf("PJRT %d.%d, %s, ", major, minor, backend.Description())
+	if n := backend.NumDevices(); n != 1 {
+		return fmt.Errorf("XLA has %s, and not the one GPU that it was given: is this the plugin for CUDA?", plural.Of(n, "device"))
+	}
 	sum, err := graph.CallOnce(backend, func(x *graph.Node) *graph.Node { return graph.Add(x, x) }, []float32{1, 2, 3})
 	if err != nil {
 		return err
@@ -115,7 +119,7 @@ func (b *bench) sum(ctx context.Context) (string, error) {
 	if b.gpus == 1 {
 		return "", skipped("there is one GPU")
 	}
-	out, err := b.start(ctx, b.gpus, b.self, "sum")
+	out, err := b.start(ctx, b.gpus, b.self, partArg, "sum")
 	if err == nil && !strings.Contains(out, "the sum is right") {
 		err = errors.New("no sum was checked")
 	}

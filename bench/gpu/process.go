@@ -24,33 +24,69 @@ import (
 // output runs a program, and returns what it prints to standard output. One that is still running
 // when ctx is done is ended with all that it has started, and shows where it is.
 func (b *bench) output(ctx context.Context, cmd *exec.Cmd) (string, error) {
-	log, err := b.results.log(b.checking)
+	file, err := b.results.log(b.checking)
 	if err != nil {
 		return "", err
 	}
-	defer log.Close() //nolint:errcheck // it is for people; the results have it
+	defer file.Close() //nolint:errcheck // it is for people; the results have it
+	log := &lenient{to: file}
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&said, log), log
 	if err = bounded.RunContext(ctx, cmd); err != nil {
-		err = &failure{err, log.Name()}
+		err = &failure{err, file.Name(), log.err}
+	} else if log.err != nil {
+		b.results.say("warning: %s isn't complete: %v\n", file.Name(), log.err)
 	}
 	return strings.TrimSpace(said.String()), err
 }
 
+// lenient is a file that a program can write to even if the disk is full. A pipe writes to it, and
+// no other goroutine.
+type lenient struct {
+	to  io.Writer
+	err error // Why it isn't complete.
+}
+
+func (l *lenient) Write(p []byte) (int, error) {
+	if l.err == nil {
+		_, l.err = l.to.Write(p)
+	}
+	return len(p), nil
+}
+
+// combined returns what a program prints.
+func combined(ctx context.Context, cmd *exec.Cmd) (string, error) {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := bounded.RunContext(ctx, cmd)
+	return strings.TrimSpace(out.String()), err
+}
+
 // failure is that of a program, whose whole output is in a file.
 type failure struct {
-	err error
-	log string
+	err    error
+	log    string
+	logErr error // Why the file isn't complete.
 }
 
 func (f *failure) Unwrap() error { return f.err }
 
+// Error begins with the line that says most.
 func (f *failure) Error() string {
 	text, err := os.ReadFile(f.log)
-	if err != nil {
-		return errors.Join(f.err, err).Error()
+	if err = errors.Join(f.logErr, err); err != nil {
+		err = fmt.Errorf(", which isn't complete: %w", err)
 	}
-	return fmt.Sprintf("%v; from %s:\n%s", f.err, f.log, why(string(text)))
+	said := why(string(text))
+	gist := lastLines(said, 1)
+	if at := crash.FindStringIndex(said); at != nil {
+		gist, _, _ = strings.Cut(said[at[0]:], "\n")
+	}
+	text = []byte(fmt.Sprintf("%s (%v); from %s", gist, f.err, f.log))
+	if err != nil {
+		text = fmt.Append(text, err)
+	}
+	return string(text) + ":\n" + said
 }
 
 // crash matches the line with which a Go program begins to say why it ends, and where it was.

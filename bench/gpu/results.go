@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"text/tabwriter"
 	"time"
 )
@@ -41,22 +44,46 @@ type results struct {
 	logs int
 }
 
+// resultsBegin begins the file of the results.
+const resultsBegin = "gpu-check"
+
+// newResults returns those that go to a folder: a new one, an empty one, or that of an earlier
+// check.
 func newResults(out io.Writer, folder string) (*results, error) {
+	fails := func(err error) (*results, error) { return nil, fmt.Errorf("-out %s: %w", folder, err) }
 	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return nil, fmt.Errorf("-out %s: %w", folder, err)
+		return fails(err)
 	}
-	old, _ := filepath.Glob(filepath.Join(folder, "[0-9][0-9]-*.log")) // The pattern is valid.
-	for _, path := range old {
-		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("-out %s: %w", folder, err)
+	path := filepath.Join(folder, "results.txt")
+	old, err := os.ReadDir(folder)
+	if err != nil {
+		return fails(err)
+	}
+	if len(old) > 0 {
+		if text, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(text), resultsBegin) && len(text) > 0 {
+			return fails(errors.New("it has files of something else: give a new folder, or an empty one"))
 		}
 	}
-	file, err := os.Create(filepath.Join(folder, "results.txt"))
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
-		return nil, fmt.Errorf("-out %s: %w", folder, err)
+		return fails(err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fails(fmt.Errorf("another check writes there: give it a folder of its own (%w)", err))
+	}
+	for _, entry := range old {
+		if logName.MatchString(entry.Name()) {
+			err = errors.Join(err, os.Remove(filepath.Join(folder, entry.Name())))
+		}
+	}
+	if err = errors.Join(err, file.Truncate(0)); err != nil {
+		return fails(err)
 	}
 	return &results{out: out, folder: folder, file: file}, nil
 }
+
+// logName matches the files of log.
+var logName = regexp.MustCompile(`^\d{2,}-[a-z0-9-]+\.log$`)
 
 // log creates a file for the whole output of a program.
 func (r *results) log(name string) (*os.File, error) {
@@ -69,7 +96,11 @@ func (r *results) log(name string) (*os.File, error) {
 // say writes a text of whole lines. A machine that is taken away a moment later has it on disk.
 func (r *results) say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
+	r.write(text)
 	fmt.Fprint(r.out, text)
+}
+
+func (r *results) write(text string) {
 	_, err := r.file.WriteString(text)
 	if err == nil {
 		err = r.file.Sync()
@@ -78,6 +109,9 @@ func (r *results) say(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "gpu-check: warning: results.txt isn't complete: %v\n", err)
 	}
 }
+
+// begin notes, in the file only, which check runs: the machine may not survive it.
+func (r *results) begin(check string) { r.write("(" + check + " runs)\n") }
 
 func (r *results) add(row row) {
 	r.rows = append(r.rows, row)

@@ -1,11 +1,13 @@
 package stage
 
 import (
+	"debug/buildinfo"
 	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
@@ -71,6 +73,9 @@ func (k GPUKit) notebook() ([]byte, error) {
 	if err != nil {
 		return nil, submit.Usagef("--gpu-check=%s: there is no GPU kit (%v): make one in a checkout of gonbatch, by scripts/gpu-kit.sh, and give its folder", k.Folder, err)
 	}
+	if err := k.sameVersion(); err != nil {
+		return nil, err
+	}
 	nb, err := nbformat.Parse("preflight.ipynb", preflightNotebook)
 	if err != nil {
 		return nil, err
@@ -78,4 +83,24 @@ func (k GPUKit) notebook() ([]byte, error) {
 	line := fmt.Sprintf(runKit, shellescape.Quote(program), rundir.EnvDir, shellescape.QuoteCommand(k.Args))
 	nb.Cells = append(nb.Cells, &nbformat.Cell{Type: nbformat.Code, ID: "gpu-check", Source: strings.TrimSpace(line)})
 	return nb.Marshal()
+}
+
+// sameVersion refuses a kit that was made with other versions of the libraries: it would check
+// something else.
+func (k GPUKit) sameVersion() error {
+	theirs, err := buildinfo.ReadFile(filepath.Join(k.Folder, "gpu-check"))
+	ours, known := debug.ReadBuildInfo()
+	if err != nil || !known {
+		return nil // It isn't Go's, such as in a test.
+	}
+	version := map[string]string{}
+	for _, m := range ours.Deps {
+		version[m.Path] = m.Version
+	}
+	for _, m := range theirs.Deps {
+		if mine := version[m.Path]; mine != "" && mine != m.Version {
+			return submit.Usagef("--gpu-check=%s: the kit has %s %s, and submit has %s: make the kit again, by scripts/gpu-kit.sh", k.Folder, m.Path, m.Version, mine)
+		}
+	}
+	return nil
 }
