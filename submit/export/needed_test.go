@@ -16,6 +16,8 @@ func TestNeeded(t *testing.T) {
 	}{
 		{"a function that main calls", "func a() { b() }\nfunc b() {}\nfunc c() {}", "a()", []string{"func a()", "func b()"}, []string{"func c()"}},
 		{"methods stay with their type", "type T struct{}\nfunc (T) M() { h() }\nfunc h() {}\ntype U struct{}\nfunc (U) M() {}", "var x T; _ = x", []string{"type T", ") M() { h() }", "func h()"}, []string{"U"}},
+		{"methods on an alias", "type B = A\ntype A = T\ntype T struct{}\nfunc (b *B) M() {}\ntype P = *T\nfunc (P) N() {}\ntype U = V\ntype V struct{}\nfunc (U) M() {}", "var x T; _ = x", []string{"type B = A", "type A = T", "type T struct", "func (b *B) M()", "func (P) N()"}, []string{"type U", "type V"}},
+		{"an alias of no type here", "type D = time.Duration\ntype L = []int", "var x D; _ = x", []string{"type D"}, []string{"type L"}},
 		{"a plain variable", "var x = 1\nvar y = []string{\"a\"}\nvar z = map[string]int{\"a\": -1}", "println(y)", []string{"var y"}, []string{"var x", "var z"}},
 		{"a variable whose value is computed", "var x = f()\nfunc f() int { return 1 }\nvar y = *p\nvar p *int\nvar c = <-ch\nvar ch chan int\nvar i = list[3]\nvar list []int", "", []string{"var x", "func f()", "var y", "var p", "var c", "var ch", "var i", "var list"}, nil},
 		{"init functions", "func init_a() { f() }\nfunc f() {}", "", []string{"func init()", "func f()"}, nil},

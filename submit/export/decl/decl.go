@@ -47,6 +47,8 @@ type Decl struct {
 	idents []ident
 	// renamed maps idents to their new names; "_" in a const block.
 	renamed map[string]string
+	// aliased is the name of the type that the declaration is an alias of; "" if it is none.
+	aliased string
 	// words and formatted cache its pieces, and its text with positions.
 	words     *pieces
 	formatted string

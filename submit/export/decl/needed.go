@@ -73,11 +73,20 @@ func (p *pieces) read(text string) {
 // directly or through others, those that act by themselves, and those for which the function also
 // returns true.
 func Needed(all []*Decl, main *Decl, also func(*Decl) bool) []*Decl {
+	aliases := map[string]string{}
+	for _, d := range all {
+		if d.aliased != "" && len(d.Names) == 1 {
+			aliases[d.Names[0]] = d.aliased
+		}
+	}
 	byName := map[string][]*Decl{}
 	for _, d := range all {
 		for _, name := range d.Names {
-			typeName, _, _ := strings.Cut(name, "~") // A method is needed if its type is.
+			typeName, _, isMethod := strings.Cut(name, "~")
 			byName[typeName] = append(byName[typeName], d)
+			if base := resolved(typeName, aliases); isMethod && base != typeName { // A method is needed if its type is.
+				byName[base] = append(byName[base], d)
+			}
 		}
 	}
 	kept := map[*Decl]bool{}
@@ -99,4 +108,16 @@ func Needed(all []*Decl, main *Decl, also func(*Decl) bool) []*Decl {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(d *Decl) bool { return !kept[d] })
+}
+
+// resolved returns the type that a name stands for.
+func resolved(name string, aliases map[string]string) string {
+	for range len(aliases) { // A cycle is a mistake that the compiler names.
+		base, ok := aliases[name]
+		if !ok {
+			break
+		}
+		name = base
+	}
+	return name
 }

@@ -125,11 +125,26 @@ func (r *reader) general(d *ast.GenDecl) {
 		case *ast.TypeSpec:
 			t := &Decl{Key: r.keyOf(spec.Name), kind: token.TYPE, Cell: r.Cell, Names: gocell.Named([]*ast.Ident{spec.Name})}
 			t.chunks = r.spec(d, spec, spec.Doc, spec.Comment)
+			if spec.Assign.IsValid() {
+				t.aliased = baseName(spec.Type)
+			}
 			r.out.Decls = append(r.out.Decls, t)
 		case *ast.ValueSpec:
 			r.varSpec(d, spec)
 		}
 	}
+}
+
+// baseName returns the name of the type of the program that an expression is, or points to; "" if
+// it is another.
+func baseName(x ast.Expr) string {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.Ident:
+		return x.Name
+	case *ast.StarExpr:
+		return baseName(x.X)
+	}
+	return ""
 }
 
 // importSpec adds an import.
