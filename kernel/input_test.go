@@ -21,6 +21,8 @@ type inputCell struct {
 	Code        string            `json:"code"`
 	Answers     []string          `json:"answers"`
 	Expressions map[string]string `json:"expressions"`
+	Raw         string            `json:"raw"`
+	Metadata    string            `json:"metadata"`
 }
 
 type inputEnd struct {
@@ -50,6 +52,17 @@ func TestInput(t *testing.T) {
 			name: "expressions", cell: inputCell{Code: "var n = 6", Expressions: map[string]string{"product": "n * 7", "wrong": "nothing", "nil": "error(nil)"}},
 			want: "ok  [] nil:ok <nil> product:ok 42 wrong:error line 1: undefined: nothing",
 		},
+		{
+			name: "expressions after a cell that may ask", cell: inputCell{Code: "var unread = 1", Answers: []string{}, Expressions: map[string]string{"product": "n * 7"}},
+			want: "ok  [] product:ok 42",
+		},
+		{name: "only code", cell: inputCell{Raw: `{"code": "var later = n"}`, Metadata: "{}"}, want: "ok  []"},
+		{name: "nulls", cell: inputCell{Raw: `{"code": "", "silent": null, "store_history": null, "user_expressions": null, "allow_stdin": null, "stop_on_error": null}`, Metadata: "null"}, want: "ok  []"},
+		{name: "another code", cell: inputCell{Raw: `{"code": 5}`, Metadata: "{}"}, want: "error ProtocolError []"},
+		{name: "a list of metadata", cell: inputCell{Raw: `{"code": "%%\nfmt.Println(n)", "silent": false}`, Metadata: "[]"}, want: "ok  []"},
+		{name: "no content", cell: inputCell{Raw: "null", Metadata: "{}"}, want: "ok  []"},
+		{name: "a list of content", cell: inputCell{Raw: "[]", Metadata: "{}"}, want: "error ProtocolError []"},
+		{name: "the session is still there", cell: inputCell{Code: "%%\nfmt.Println(n, later)"}, want: "ok 6 6\n []"},
 		{name: "no expressions of a cell that fails", cell: inputCell{Code: "!false", Expressions: map[string]string{"x": "1"}}, want: "error exit status 1\n []"},
 	}
 	var cells []inputCell

@@ -133,7 +133,7 @@ func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, 
 	}
 	begin, built := time.Now(), e.lastBuild()
 	stopInput := e.feedInput(ctx, asked.AllowStdin)
-	reply := r.callBack(ctx, e.request, e.content(), e.onPublished)
+	reply := r.callBack(ctx, e.request, e.content(asked), e.onPublished)
 	stopInput()
 	if reply == nil {
 		return nil, true
@@ -178,16 +178,17 @@ func (e *execution) tellNotes(silent bool) {
 	}
 }
 
-// content returns the request's content for GoNB. If the cell has an unknown magic, nothing runs,
-// but GoNB counts the cell.
-func (e *execution) content() json.RawMessage {
-	fields := object{}
-	_ = json.Unmarshal(e.request.Content, &fields) // it was read before
-	fields["code"] = e.prepared.Code
+// content returns the request's content for GoNB, which needs all fields, whatever the client sends.
+// If the cell has an unknown magic, nothing runs, but GoNB counts the cell.
+func (e *execution) content(asked executeRequest) json.RawMessage {
+	code := e.prepared.Code
 	if e.prepared.Err != nil {
-		fields["code"] = ""
+		code = ""
 	}
-	text, err := json.Marshal(fields)
+	text, err := json.Marshal(object{
+		"code": code, "silent": asked.Silent, "store_history": isTrue(asked.StoreHistory), "allow_stdin": asked.AllowStdin,
+		"stop_on_error": isTrue(asked.StopOnError), "user_expressions": object{},
+	})
 	if err != nil {
 		return e.request.Content
 	}

@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -191,10 +193,16 @@ func (r *relay) onShell(m *wire.Message) {
 
 func (r *relay) onControl(m *wire.Message) { r.answer(r.front.control, m) }
 
-// sendBack sends a message to GoNB without the client's identity, which GoNB need not know.
+// sendBack sends a message to GoNB without the client's identity, which GoNB need not know. GoNB
+// ends if a part of it is no object.
 func (r *relay) sendBack(s *socket, m *wire.Message) {
 	forwarded := *m
 	forwarded.Identities = nil
+	for _, part := range []*json.RawMessage{&forwarded.Parent, &forwarded.Metadata, &forwarded.Content} {
+		if !bytes.HasPrefix(bytes.TrimSpace(*part), []byte("{")) {
+			*part = json.RawMessage("{}")
+		}
+	}
 	if err := s.send(&forwarded); err != nil {
 		r.log(fmt.Errorf("send %s to GoNB: %w", m.Header.Type, err))
 	}
