@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/userdir"
 )
@@ -44,7 +45,7 @@ func (e *environment) setHome() {
 
 // sessionEnvironment returns the environment of GoNB and the cells.
 func sessionEnvironment(opts Options, t tools, s *session) environment {
-	env := slices.Clone(environment(opts.Environ))
+	env := environment(cluster.Alone(opts.Environ)) // A cell is no rank of the step in which Jupyter may run.
 	dirs := []string{s.bin(), filepath.Dir(t.gonb), filepath.Dir(t.goimports)}
 	if self, err := os.Executable(); err == nil {
 		dirs = append(dirs, filepath.Dir(self)) // so that a cell can run !submit

@@ -63,6 +63,22 @@ func Outside(environ []string) []string {
 	})
 }
 
+// Alone returns an environment for a program that is no rank among others: environ without the
+// variables by which launchers number ranks. They may be those of a step around this process, or be
+// left in the user's shell. Other variables of a job stay.
+func Alone(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return isLauncher(name) || slices.Contains(places, name)
+	})
+}
+
+// places are variables with a rank's place that are neither in Names nor in Prefixes.
+var places = []string{
+	"RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE", "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+	"SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_ID", "SLURM_STEPID", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
+}
+
 // inside reports whether a variable belongs to a job, or to one call of a command.
 func (b batchSystem) inside(name string) bool {
 	return (begins(name, b.job) || begins(name, b.options)) && !begins(name, b.reach)

@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +14,27 @@ func TestOutside(t *testing.T) {
 	given := append(stays, "SLURM_CPU_BIND=x", "SLURM_JOB_ID=1", "SBATCH_TIMELIMIT=5", "SQUEUE_FORMAT=%i", "SCANCEL_STATE=PENDING", "SLURM_TIME_FORMAT=x", "PMI_RANK=1", "PMIX_RANK=1", "OMPI_COMM_WORLD_SIZE=2", "PBS_NODEFILE=/n")
 	if diff := cmp.Diff(stays, cluster.Outside(given)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAlone: no launcher is found in what is left, whichever has been there.
+func TestAlone(t *testing.T) {
+	stays := []string{"PATH=/bin", "SLURM_JOB_ID=1", "SLURM_CPUS_PER_TASK=2", "SLURM_ARRAY_TASK_ID=3", "OMPI_MCA_btl=tcp", "PBS_JOBID=4"}
+	given := append(stays, "RANK=1", "WORLD_SIZE=4", "LOCAL_RANK=1", "MASTER_ADDR=h", "TORCHELASTIC_RUN_ID=r", "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "PMI_RANK=1", "PMI_SIZE=4", "PMIX_RANK=1", "PMIX_NAMESPACE=n", "PMIX_SERVER_URI4=u", "SLURM_PROCID=1", "SLURM_STEP_ID=0")
+	left := cluster.Alone(given)
+	if diff := cmp.Diff(stays, left); diff != "" {
+		t.Error(diff)
+	}
+	environment, err := cluster.Detect(func(name string) string {
+		for _, v := range left {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	})
+	if err != nil || environment.Size != 1 {
+		t.Errorf("%v, %v", environment, err)
 	}
 }
 

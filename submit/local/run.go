@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -147,7 +148,7 @@ func (s *start) direct(ctx context.Context, cell rundir.Cell) (code int, err err
 	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	command := spec.Command(cell)
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = slices.Concat(s.environ(), s.ownEnv(cell.Name), userEnv(spec, cell))
+	cmd.Env = slices.Concat(cluster.Alone(s.environ()), s.ownEnv(cell.Name), userEnv(spec, cell))
 	cmd.Dir = workDir(spec, cell)
 	cmd.Stdout, cmd.Stderr = log, log
 	defer s.warnFull(log)
