@@ -11,7 +11,7 @@ rm -rf $kit
 mkdir -p $kit/{notebooks,tests,peers,data}
 build=(go build -trimpath -ldflags="-s -w")
 
-"${build[@]}" -o $kit/gpu-check ./bench/gpu
+go build -trimpath -ldflags="-s -w -X main.commit=$(git describe --always --dirty 2>/dev/null || true)" -o $kit/gpu-check ./bench/gpu
 "${build[@]}" -o $kit/step ./bench/step
 "${build[@]}" -o bin/ ./cmd/submit
 for suite in distributed trainer; do

@@ -109,22 +109,18 @@ func smi(ctx context.Context) string {
 	return out
 }
 
+// commit is that of the sources, which scripts/gpu-kit.sh sets.
+var commit string
+
 // version says of what sources the kit is.
 func version() string {
 	text := resultsBegin
+	if commit != "" {
+		text += " of commit " + commit
+	}
 	info, known := debug.ReadBuildInfo()
 	if !known {
 		return text
-	}
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	if commit := settings["vcs.revision"]; commit != "" {
-		text += " of commit " + commit[:min(12, len(commit))]
-		if settings["vcs.modified"] == "true" {
-			text += ", changed"
-		}
 	}
 	for _, m := range info.Deps {
 		if m.Path == "github.com/gomlx/gomlx" || m.Path == "github.com/gomlx/go-xla" {

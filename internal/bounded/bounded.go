@@ -97,22 +97,26 @@ func RunContext(ctx context.Context, cmd *exec.Cmd) error {
 		took = time.Since(began).Round(time.Second / 10)
 		ended <- end(mark)
 	})
-	waited := make(chan error, 1)
-	go func() { waited <- cmd.Wait() }()
+	waited := make(chan struct{})
+	var err error
+	go func() {
+		defer close(waited)
+		err = cmd.Wait()
+	}()
+	running := 0
 	select {
-	case err := <-waited:
+	case <-waited:
 		if stop() {
 			return err
 		}
-	case running := <-ended:
-		ended <- running
+		running = <-ended
+	case running = <-ended:
 		select {
 		case <-waited:
 		case <-time.After(showTime): // It waits in the kernel, as for a device that hangs.
 			return fmt.Errorf("%s: after %v, %d of its processes can't be ended, even by SIGKILL (%w)", cmd, took, running, context.Cause(ctx))
 		}
 	}
-	running, err := <-ended, ctx.Err()
 	return fmt.Errorf("%s: %d of its processes still ran after %v and were ended: where each was is in the output (%w)", cmd, running, took, err)
 }
 

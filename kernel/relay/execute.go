@@ -178,8 +178,8 @@ func (e *execution) tellNotes(silent bool) {
 	}
 }
 
-// content returns the request's content for GoNB, which needs all fields, whatever the client sends.
-// If the cell has an unknown magic, nothing runs, but GoNB counts the cell.
+// content returns the request's content for GoNB, which needs all fields, whatever the client
+// sends. If the cell has an unknown magic, nothing runs, but GoNB counts the cell.
 func (e *execution) content(asked executeRequest) json.RawMessage {
 	code := e.prepared.Code
 	if e.prepared.Err != nil {
