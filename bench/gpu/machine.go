@@ -131,7 +131,7 @@ func version() string {
 }
 
 // number matches a GPU in what the driver says.
-var number = regexp.MustCompile(`(?:^|, )GPU \S+`)
+var number = regexp.MustCompile(`(?:^|, )GPU [^\s,]+`)
 
 // model matches a GPU's name in what the driver says: GPU 0 (NVIDIA H100 80GB HBM3).
 var model = regexp.MustCompile(`\(([^)]*)\)`)

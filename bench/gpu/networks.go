@@ -267,8 +267,8 @@ func (b *bench) peerEnviron() []string {
 // tolerance is how far a forecast of memory may be off.
 const tolerance = 0.10
 
-// forecastsFile has the forecasts of a step by network and GPU: forecasts writes it where the kit is
-// made, because XLA's compiler for a GPU that isn't there needs a network once.
+// forecastsFile has the forecasts of a step by network and GPU: forecasts writes it where the kit
+// is made, because XLA's compiler for a GPU that isn't there needs a network once.
 const forecastsFile = "forecasts.json"
 
 // foreseen are the GPUs of the forecasts.
