@@ -206,9 +206,11 @@ func (w *World) OnClose(f func() error) { w.atClose = append(w.atClose, f) }
 // package trainer, nor at what errors.Is or errors.As say of it: the work was not done.
 func (w *World) Close() error {
 	unread := unread.Take()
-	if panicking() {
-		for _, line := range unread { // The cause of a nil pointer, for one.
-			fmt.Fprintln(os.Stderr, "gonbatch:", line)
+	if is, byRuntime := panicking(); is {
+		for _, line := range unread {
+			if byRuntime { // The cause of a nil pointer, for one. Else the program may panic with the error.
+				fmt.Fprintln(os.Stderr, "gonbatch:", line)
+			}
 		}
 		return nil
 	}

@@ -32,6 +32,7 @@ func TestDroppedErrors(t *testing.T) {
 		"dataset":  "the training set is nil: check the error of the function that makes it",
 		"Test":     "trainer.Test (",
 		"returned": "trainer.Predict (",
+		"panics":   "panic: trainer: main: ",
 		"handled":  "",
 		"printed":  "",
 	} {
@@ -39,7 +40,7 @@ func TestDroppedErrors(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestDroppedErrors$")
 			cmd.Env = append(os.Environ(), envDrops+"="+name)
 			out, err := bounded.CombinedOutput(cmd)
-			if _, failed := errors.AsType[*exec.ExitError](err); failed != (want != "") || !strings.Contains(string(out), want) {
+			if _, failed := errors.AsType[*exec.ExitError](err); failed != (want != "") || !strings.Contains(string(out), want) || name == "panics" && strings.Contains(string(out), "nobody") {
 				t.Errorf("%v, want an error with %q:\n%s", err, want, out)
 			}
 		})
@@ -82,6 +83,13 @@ var drops = map[string]func(t *testing.T){
 		defer func() { _ = w.Close() }()
 		if err := tr.Predict(t.Context(), ranktest.Blobs(0), nil); err != nil {
 			return
+		}
+	},
+	"panics": func(t *testing.T) {
+		w, tr := opened(t)
+		defer func() { _ = w.Close() }()
+		if err := tr.Fit(t.Context(), ranktest.Blobs(8), nil); err != nil {
+			panic(err)
 		}
 	},
 	"handled": func(t *testing.T) {
