@@ -202,8 +202,9 @@ func (w *World) OnClose(f func() error) { w.atClose = append(w.atClose, f) }
 // Close leaves the job. Every rank must call it when its work is done. A deferred Close that runs
 // because of a panic does nothing, so that the end of this process ends the others.
 //
-// Close panics if the program has looked neither at the error of a call of this package or of
-// package trainer, nor at what errors.Is or errors.As say of it: the work was not done.
+// Close panics if Init or a method of a trainer has failed, and the program has not looked at the
+// error: it would end as if the work had been done. Printing or wrapping an error is a look, and so
+// is errors.Is or errors.As; a comparison with nil can't be seen.
 func (w *World) Close() error {
 	unread := unread.Take()
 	if is, byRuntime := panicking(); is {

@@ -57,13 +57,15 @@ func (b *bounds) forget() {
 // check checks a batch. It is a load.Check.
 func (b *bounds) check(inputs, labels []*tensors.Tensor, fail func(row int, err error) error) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	if b.built {
-		return violation(b.known, inputs, labels, fail)
+		known := b.known
+		b.mu.Unlock()
+		return violation(known, inputs, labels, fail)
 	}
+	defer b.mu.Unlock()
 	early := earlyBatch{fail: fail}
 	var err error
-	if early.inputs, err = clones(inputs, dtypes.DType.IsInt); err != nil {
+	if early.inputs, err = clones(inputs, func(d dtypes.DType) bool { return d.IsInt() || d == dtypes.Bool }); err != nil {
 		return err
 	}
 	early.labels, err = clones(labels, func(dtypes.DType) bool { return true })
@@ -201,89 +203,63 @@ func violation(all []bound, inputs, labels []*tensors.Tensor, fail func(row int,
 			continue
 		}
 		t := of[b.at]
-		at, value := b.outside(t, mask(t, of))
+		values, err := numbersOf(t)
+		if err != nil {
+			return err
+		}
+		at := b.outside(values, nil)
 		if at < 0 {
+			continue
+		}
+		counts, err := b.counts(t, of)
+		if err != nil {
+			return err
+		}
+		if at = b.outside(values, counts); at < 0 {
 			continue
 		}
 		each, where := t.Size()/t.Shape().Dimensions[0], ""
 		if each > 1 {
 			where = fmt.Sprintf(" at place %d", at%each)
 		}
-		return fail(at/each, fmt.Errorf("the %s %v%s: %s%s", kind, value, where, b.why, b.advice(value)))
+		return fail(at/each, fmt.Errorf("the %s %s%s: %s%s", kind, strconv.FormatFloat(values[at], 'f', -1, 64), where, b.why, b.advice(values[at])))
 	}
 	return nil
 }
 
 // advice says how to fix a label that isn't a class.
-func (b bound) advice(value any) string {
-	switch x := fmt.Sprint(value); {
+func (b bound) advice(value float64) string {
+	switch {
 	case !b.label || b.size == 0:
-	case x == strconv.Itoa(b.size):
+	case value == float64(b.size):
 		return " (they count from 0)"
-	case x[0] == '-' || x == "255": // The usual marks of what doesn't count.
+	case value < 0 || value == 255: // The usual marks of what doesn't count.
 		return " (GoMLX's losses take a Bool mask beside the labels)"
 	}
 	return ""
 }
 
-// mask returns which of a label's values count, or nil: GoMLX's losses take a mask as a further
-// label.
-func mask(label *tensors.Tensor, labels []*tensors.Tensor) (which []bool) {
-	for _, t := range labels {
-		if t != nil && t.DType() == dtypes.Bool && t.Size() == label.Size() {
-			_ = t.ConstFlatData(func(flat any) { which = slices.Clone(flat.([]bool)) })
-			return which
+// outside returns the first of the values that counts and is out of bounds; -1 if there is none.
+func (b bound) outside(values []float64, counts []float64) int {
+	for i, x := range values {
+		in := x >= 0 && x < float64(b.size)
+		if b.size == 0 {
+			in = x >= 0 && x <= 1
 		}
-	}
-	return nil
-}
-
-// outside returns the first value that counts and is out of bounds, and its index; -1 if there is
-// none.
-func (b bound) outside(t *tensors.Tensor, counts []bool) (at int, value any) {
-	below := float64(b.size)
-	if b.size == 0 {
-		below = 1 + 0x1p-52
-	}
-	at = -1
-	err := t.ConstFlatData(func(flat any) {
-		switch flat := flat.(type) {
-		case []int8:
-			at = outside(flat, below, counts)
-		case []int16:
-			at = outside(flat, below, counts)
-		case []int32:
-			at = outside(flat, below, counts)
-		case []int64:
-			at = outside(flat, below, counts)
-		case []uint8:
-			at = outside(flat, below, counts)
-		case []uint16:
-			at = outside(flat, below, counts)
-		case []uint32:
-			at = outside(flat, below, counts)
-		case []uint64:
-			at = outside(flat, below, counts)
-		case []float32:
-			at = outside(flat, below, counts)
-		case []float64:
-			at = outside(flat, below, counts)
-		}
-		if at >= 0 {
-			value = reflect.ValueOf(flat).Index(at).Interface()
-		}
-	})
-	if err != nil {
-		return -1, nil
-	}
-	return at, value
-}
-
-func outside[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64](all []T, below float64, counts []bool) int {
-	for i, x := range all {
-		if !(x >= 0 && float64(x) < below) && (counts == nil || counts[i]) {
+		if !in && (counts == nil || counts[i] != 0) {
 			return i
 		}
 	}
 	return -1
+}
+
+// counts returns which values of a tensor count, not 0; nil if all do: a mask says so and, as in
+// GoMLX's losses, weights beside labels do.
+func (b bound) counts(t *tensors.Tensor, beside []*tensors.Tensor) ([]float64, error) {
+	for _, other := range beside {
+		if other != nil && other != t && other.Size() == t.Size() && (other.DType() == dtypes.Bool || b.label && other.DType().IsFloat()) {
+			return numbersOf(other)
+		}
+	}
+	return nil, nil
 }

@@ -88,6 +88,9 @@ func testBounds(t *testing.T) {
 		"another masked": {task: net(threeClasses, sparse), labels: func(odd int) []*tensors.Tensor {
 			return []*tensors.Tensor{column[int32](n, odd, 2, 9, 1), mask(odd - 1)}
 		}, want: "the label 9: the model"},
+		"weighted": {task: net(threeClasses, sparse), labels: func(odd int) []*tensors.Tensor {
+			return []*tensors.Tensor{column[int32](n, odd, 2, 9, 1), column[float32](n, odd, 1, 0)}
+		}},
 		"ignored":       {task: net(threeClasses, ignoring), labels: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, odd, 2, -100, 1)} }},
 		"class weights": {task: net(threeClasses, weighted), labels: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, odd, 2, 3, 1)} }, want: "the label 3: the model"},
 		"binary":        {task: net(oneLogit, loss.BinaryCrossentropyLogits), labels: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[float32](n, odd, 1, 2, 1)} }, want: "the label 2: loss.BinaryCrossentropyLogits takes labels from 0 to 1"},

@@ -123,9 +123,18 @@ func TestEndedWithAChange(t *testing.T) {
 		c := trainer.Config{MaxEpochs: 1, BatchSize: 12, Seed: 1, Loggers: []string{"none"}}
 		return changeable{c, points(1), plainSGD(0.1)}
 	}
-	ended := t.TempDir()
+	ended, killed := t.TempDir(), t.TempDir()
 	if _, _, err := plain().fit(t, ended, 0); err != nil {
 		t.Fatal(err)
+	}
+	half := plain()
+	half.config.Checkpoint.EverySteps = 5
+	if _, _, err := half.fit(t, killed, 6); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	half.training = points(2)
+	if _, _, err := half.fit(t, killed, 0); err == nil || !strings.Contains(err.Error(), "in the middle of an epoch over other examples: the fingerprint of the training set is ") {
+		t.Errorf("other examples in the middle of an epoch: %v", err)
 	}
 	for name, test := range map[string]struct {
 		change func(*changeable)

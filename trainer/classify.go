@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -100,15 +101,47 @@ func largest(scores []float64) (at int) {
 	return at
 }
 
-// numbersOf returns the values of a tensor of any type.
+// numbersOf returns the values of a tensor of any type; a true one is 1.
 func numbersOf(t *tensors.Tensor) (all []float64, err error) {
 	err = t.ConstFlatData(func(flat any) {
-		values := reflect.ValueOf(flat)
-		for i := range values.Len() {
-			all = append(all, shapes.ConvertTo[float64](values.Index(i).Interface()))
+		switch flat := flat.(type) {
+		case []int8:
+			all = floats(flat)
+		case []int16:
+			all = floats(flat)
+		case []int32:
+			all = floats(flat)
+		case []int64:
+			all = floats(flat)
+		case []uint8:
+			all = floats(flat)
+		case []float32:
+			all = floats(flat)
+		case []float64:
+			all = slices.Clone(flat)
+		case []bool:
+			all = make([]float64, len(flat))
+			for i, yes := range flat {
+				if yes {
+					all[i] = 1
+				}
+			}
+		default: // The others are rare, and reflection is slow.
+			values := reflect.ValueOf(flat)
+			for i := range values.Len() {
+				all = append(all, shapes.ConvertTo[float64](values.Index(i).Interface()))
+			}
 		}
 	})
 	return all, err
+}
+
+func floats[T int8 | int16 | int32 | int64 | uint8 | float32](flat []T) []float64 {
+	all := make([]float64, len(flat))
+	for i, x := range flat {
+		all[i] = float64(x)
+	}
+	return all
 }
 
 func shapesOf(all []*tensors.Tensor) (each []string) {

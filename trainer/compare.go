@@ -38,6 +38,8 @@ func (t *Trainer) compareIdentity(from origin, identity facts) error {
 	differences := identity.differences(from.At.Facts, "", "was %s")
 	switch {
 	case differences == "":
+	case from.At.inEpoch() && identity[fingerprintOf(trainingSet)] != from.At.Facts[fingerprintOf(trainingSet)]:
+		return fmt.Errorf("%s is in the middle of an epoch over other examples: %s: %s", from.Path, differences, untilEpochEnd)
 	case t.at.Finished:
 		return fmt.Errorf("%s is of a training that has ended, and differs from this one: %s: to train this one, use another checkpoint.dir, or checkpoint.resume \"never\"; to begin with those weights, use InitFrom", from.Path, differences)
 	default:
@@ -46,16 +48,22 @@ func (t *Trainer) compareIdentity(from origin, identity facts) error {
 	return nil
 }
 
+// untilEpochEnd is the advice on changes to an epoch that has begun.
+const untilEpochEnd = "use the same until the epoch's end, or another checkpoint.dir"
+
+// inEpoch reports whether an epoch has begun that has not ended.
+func (at position) inEpoch() bool { return at.Batch > 0 && at.Batch < at.Batches }
+
 // compareEpoch refuses changes to an epoch that has begun: the training would see some examples
 // twice, and others not at all. Between epochs all of these may change.
 func (t *Trainer) compareEpoch(at position) error {
 	if at.Batches != t.plan.batches {
 		return fmt.Errorf("it is from a training run with %s in an epoch; this one has %d: has the dataset changed, or drop_last?", plural.Of(at.Batches, "batch"), t.plan.batches)
 	}
-	if at.Batch == at.Batches {
+	if !at.inEpoch() {
 		return nil
 	}
-	const fix = "use the same until the epoch's end, or another checkpoint.dir"
+	const fix = untilEpochEnd
 	switch inOrder := t.config.inOrder(); {
 	case at.Examples != t.plan.examples:
 		return fmt.Errorf("it is in the middle of an epoch over %s, the dataset %s has %d now: %s", plural.Of(at.Examples, "example"), t.plan.dataset, t.plan.examples, fix)

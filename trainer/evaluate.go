@@ -34,7 +34,7 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 	if ds == nil {
 		return nil, fmt.Errorf("trainer: %s: the dataset %w", t.config.Name, errNoDataset)
 	}
-	if err := t.together(func() facts { return factsOf(ds) }); err != nil {
+	if err := t.ranksHave(ds); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %s: %w", t.config.Name, ds.Name(), err)
 	}
 	values, err := t.measure(ctx, stage, ds)

@@ -63,7 +63,8 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if training == nil {
 		return fmt.Errorf("the training set %w", errNoDataset)
 	}
-	if err := t.together(func() facts { return t.trainingFacts(training, validation) }); err != nil {
+	identity, err := t.ranksAgree(training, validation)
+	if err != nil {
 		return err
 	}
 	l, err := t.loader(training)
@@ -77,7 +78,6 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if t.plan, err = newPlan(t.config, training, l); err != nil {
 		return err
 	}
-	identity := t.identity(training)
 	if err := t.resume(identity); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
 	}
-	if err := t.together(func() facts { return factsOf(ds) }); err != nil {
+	if err := t.ranksHave(ds); err != nil {
 		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
 	}
 	ds = t.limited(ds, t.config.LimitPredictBatches)

@@ -140,6 +140,15 @@ func expected(ctx context.Context) error {
 	return json.NewEncoder(os.Stdout).Encode(all)
 }
 
+// read reads what a part has written where the kit was made.
+func (b *bench) read(file string, to any) error {
+	text, err := os.ReadFile(b.kit(file))
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	return err
+}
+
 // exact are variables with which products of float32 numbers keep all of their 24 bits, as on CPUs.
 // By default they are rounded to 11 (TF32).
 var exact = []string{"NVIDIA_TF32_OVERRIDE=0"}
@@ -155,12 +164,8 @@ const (
 // losses compares the losses of the first steps with those on the CPU, with the same seed and
 // inputs.
 func (b *bench) losses(ctx context.Context, n network) (string, error) {
-	text, err := os.ReadFile(b.kit(expectedFile))
 	var want map[string][]float64
-	if err == nil {
-		err = json.Unmarshal(text, &want)
-	}
-	if err != nil {
+	if err := b.read(expectedFile, &want); err != nil {
 		return "", err
 	}
 	var said []string
@@ -304,11 +309,7 @@ func (b *bench) memory(n network) (string, error) {
 		return "", skipped(fmt.Sprintf("the kit has the forecast of a batch of %d", n.batch))
 	}
 	var all map[string]map[string]report.Forecast
-	text, err := os.ReadFile(b.kit(forecastsFile))
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if err != nil {
+	if err := b.read(forecastsFile, &all); err != nil {
 		return "", err
 	}
 	said, known := all[n.name][b.gpu.Name]

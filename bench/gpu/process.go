@@ -74,19 +74,16 @@ func (f *failure) Unwrap() error { return f.err }
 // Error begins with the line that says most.
 func (f *failure) Error() string {
 	text, err := os.ReadFile(f.log)
+	where := f.log
 	if err = errors.Join(f.logErr, err); err != nil {
-		err = fmt.Errorf(", which isn't complete: %w", err)
+		where += fmt.Sprintf(", which isn't complete: %v", err)
 	}
 	said := why(string(text))
 	gist := lastLines(said, 1)
 	if at := crash.FindStringIndex(said); at != nil {
 		gist, _, _ = strings.Cut(said[at[0]:], "\n")
 	}
-	text = []byte(fmt.Sprintf("%s (%v); from %s", gist, f.err, f.log))
-	if err != nil {
-		text = fmt.Append(text, err)
-	}
-	return string(text) + ":\n" + said
+	return fmt.Sprintf("%s (%v); from %s:\n%s", gist, f.err, where, said)
 }
 
 // crash matches the line with which a Go program begins to say why it ends, and where it was.

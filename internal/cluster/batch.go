@@ -64,19 +64,15 @@ func Outside(environ []string) []string {
 }
 
 // Alone returns an environment for a program that is no rank among others: environ without the
-// variables by which launchers number ranks. They may be those of a step around this process, or be
-// left in the user's shell. Other variables of a job stay.
+// variables by which Detect finds a launcher, and torchrun's. They may be those of a step around
+// this process, or be left in the user's shell. Other variables of a job stay.
 func Alone(environ []string) []string {
+	torchrun := strings.Join(TorchrunVariables(0, 1, 0, ""), "\n")
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return isLauncher(name) || slices.Contains(places, name)
+		return isLauncher(name) || strings.Contains("\n"+torchrun, "\n"+name+"=") ||
+			slices.ContainsFunc(launchers, func(l launcherVariables) bool { return name == l.rank || name == l.with })
 	})
-}
-
-// places are variables with a rank's place that are neither in Names nor in Prefixes.
-var places = []string{
-	"RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE", "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-	"SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_ID", "SLURM_STEPID", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
 }
 
 // inside reports whether a variable belongs to a job, or to one call of a command.

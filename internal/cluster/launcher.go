@@ -1,5 +1,14 @@
 package cluster
 
+// launcherVariables are those of a launcher.
+type launcherVariables struct {
+	launcher Launcher
+	// rank is the variable with the rank; the launcher is present if both variables are set.
+	rank, with string
+	// read reads the rest.
+	read func(*reader) Environment
+}
+
 // launchers are checked in this order. The launcher nearest to the process comes first, because a
 // launcher that runs inside another one leaves the outer one's variables in place.
 //
@@ -13,13 +22,7 @@ package cluster
 //     same ranks; there, MPI is the better connection.
 //
 // If none is found, a process is alone.
-var launchers = []struct {
-	launcher Launcher
-	// rank is the variable with the rank; the launcher is present if both variables are set.
-	rank, with string
-	// read reads the rest.
-	read func(*reader) Environment
-}{
+var launchers = []launcherVariables{
 	{Torchrun, "RANK", torchrunID, readTorchrun},
 	{OpenMPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", readOpenMPI},
 	{PMI, "PMI_RANK", "PMI_SIZE", readPMI},

@@ -78,7 +78,7 @@ func (f *failure) say() {
 }
 
 func (f *failure) line() string {
-	return fmt.Sprintf("%s has failed, and nobody has looked at its error: %v", f.call, f.err)
+	return fmt.Sprintf("%s has failed, and nobody has looked at the error that it returns: %v", f.call, f.err)
 }
 
 // read notes that someone looks at the error.

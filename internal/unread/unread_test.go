@@ -45,7 +45,7 @@ func TestError(t *testing.T) {
 				time.Sleep(3 * patience)
 				synctest.Wait()
 				at := "trainer.Fit ("
-				want := " has failed, and nobody has looked at its error: file does not exist"
+				want := " has failed, and nobody has looked at the error that it returns: file does not exist"
 				if said := strings.Count(out.String(), want+"\n"); test.read != (said == 0) || said > 1 {
 					t.Errorf("said %q, read: %v", &out, test.read)
 				}

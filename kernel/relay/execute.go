@@ -185,14 +185,20 @@ func (e *execution) content(asked executeRequest) json.RawMessage {
 	if e.prepared.Err != nil {
 		code = ""
 	}
-	text, err := json.Marshal(object{
-		"code": code, "silent": asked.Silent, "store_history": isTrue(asked.StoreHistory), "allow_stdin": asked.AllowStdin,
-		"stop_on_error": isTrue(asked.StopOnError), "user_expressions": object{},
-	})
+	text, err := json.Marshal(asked.content(code))
 	if err != nil {
 		return e.request.Content
 	}
 	return text
+}
+
+// content is the request's content with other code, and without expressions: the relay evaluates
+// them.
+func (asked executeRequest) content(code string) object {
+	return object{
+		"code": code, "silent": asked.Silent, "store_history": isTrue(asked.StoreHistory), "allow_stdin": asked.AllowStdin,
+		"stop_on_error": isTrue(asked.StopOnError), "user_expressions": object{},
+	}
 }
 
 // onPublished passes on the cell's output. The relay publishes its own execute_input and error.

@@ -24,9 +24,7 @@ func (r *relay) evaluate(ctx context.Context, asked executeRequest) object {
 func (r *relay) evaluateOne(ctx context.Context, text string) object {
 	text = gocell.PlainLines(text)
 	code := "func main() { " + cell.ShowOpen + text + cell.ShowClose + " }"
-	request, err := wire.New("execute_request", object{
-		"code": code, "silent": true, "store_history": false, "allow_stdin": false, "stop_on_error": false, "user_expressions": object{},
-	})
+	request, err := wire.New("execute_request", executeRequest{Silent: true, StoreHistory: new(false), StopOnError: new(false)}.content(code))
 	if err != nil {
 		return failure{"ProtocolError", err.Error(), []string{err.Error()}}.content("error")
 	}

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/types/typeutil"
+
 	"gonbatch/submit/export"
 )
 
@@ -64,7 +66,7 @@ func droppedIn(fset *token.FileSet, imports types.Importer, dir string, names []
 		}
 		files = append(files, file)
 	}
-	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}, Types: map[ast.Expr]types.TypeAndValue{}}
 	config := types.Config{Importer: imports, Error: func(error) {}, FakeImportC: true}
 	_, _ = config.Check("main", fset, files, info) // What it can't resolve, such as cgo's names, has no type.
 	for _, file := range files {
@@ -99,16 +101,7 @@ func failing(info *types.Info, x ast.Expr) string {
 	if !ok {
 		return ""
 	}
-	var name *ast.Ident
-	switch f := ast.Unparen(call.Fun).(type) {
-	case *ast.Ident:
-		name = f
-	case *ast.SelectorExpr:
-		name = f.Sel
-	default:
-		return ""
-	}
-	f, ok := info.Uses[name].(*types.Func)
+	f, ok := typeutil.Callee(info, call).(*types.Func)
 	if !ok || f.Pkg() == nil || !strings.HasPrefix(f.Pkg().Path(), "gonbatch/") || f.Name() == "Close" {
 		return ""
 	}

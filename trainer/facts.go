@@ -13,21 +13,6 @@ import (
 // facts describe what a rank is about to do, by names for people.
 type facts map[string]string
 
-// trainingFacts returns what must be the same on all ranks that train together: a rank with another
-// setting, optimizer or dataset would compute other updates.
-func (t *Trainer) trainingFacts(training, validation data.Dataset) facts {
-	all := t.settingFacts()
-	all["the program (its SHA-256)"] = codeHash()
-	all.add("training set", training)
-	if validation != nil {
-		all.add("validation set", validation)
-	}
-	for _, v := range t.further {
-		all.add("validation set "+v.name, v.data)
-	}
-	return all
-}
-
 // settingFacts returns the settings of the trainer, its optimizers and options.
 func (t *Trainer) settingFacts() facts {
 	all := facts{}
@@ -44,16 +29,15 @@ func (t *Trainer) settingFacts() facts {
 	return all
 }
 
-// identity returns what a training is: a change makes other weights of it. Limits, validations,
-// reports and checkpoints only change how far it gets, or what is known of it.
-func (t *Trainer) identity(training data.Dataset) facts {
-	all := t.settingFacts()
-	maps.DeleteFunc(all, func(name, _ string) bool {
+// identity returns what a training with these settings is: a change makes other weights of it.
+// Limits, validations, reports and checkpoints only change how far it gets, or what is known of it.
+func (f facts) identity() facts {
+	own := maps.Clone(f)
+	maps.DeleteFunc(own, func(name, _ string) bool {
 		first, _, _ := strings.Cut(name, ".")
 		return slices.Contains(notIdentity, first)
 	})
-	all.add("training set", training)
-	return all
+	return own
 }
 
 // notIdentity are the settings, or the groups of them, that are no part of a training's identity.
@@ -62,29 +46,51 @@ var notIdentity = []string{
 	"val_check_interval", "check_val_every_n_epoch", "strategy", "model_parallel", "deterministic", "log_every", "log_histograms_every", "early_stopping", "checkpoint",
 }
 
-// add adds a dataset.
-func (f facts) add(what string, ds data.Dataset) {
-	f["the number of examples of the "+what] = fmt.Sprint(ds.Len())
-	f["the fingerprint of the "+what] = data.Fingerprint(ds)
+// setFacts returns those of a dataset.
+func setFacts(what string, ds data.Dataset) facts {
+	return facts{"the number of examples of the " + what: fmt.Sprint(ds.Len()), fingerprintOf(what): data.Fingerprint(ds)}
 }
 
-// factsOf returns those of a dataset that all ranks use together.
-func factsOf(ds data.Dataset) facts {
-	all := facts{}
-	all.add("dataset", ds)
-	return all
+func fingerprintOf(what string) string { return "the fingerprint of the " + what }
+
+// ranksAgree returns an error on all ranks if what they are about to do differs: a rank with
+// another setting, optimizer or dataset would compute other updates. It is collective, and returns
+// the identity of the training.
+func (t *Trainer) ranksAgree(training, validation data.Dataset) (identity facts, err error) {
+	all := t.settingFacts()
+	maps.Copy(all, setFacts(trainingSet, training))
+	identity = all.identity()
+	if t.world.Size() == 1 {
+		return identity, nil
+	}
+	all["the program (its SHA-256)"] = codeHash()
+	if validation != nil {
+		maps.Copy(all, setFacts("validation set", validation))
+	}
+	for _, v := range t.further {
+		maps.Copy(all, setFacts("validation set "+v.name, v.data))
+	}
+	return identity, t.sameOnRanks(all)
 }
 
-// together returns an error on all ranks if their facts differ. It is collective.
-func (t *Trainer) together(of func() facts) error {
+// trainingSet is what facts call it.
+const trainingSet = "training set"
+
+// ranksHave returns an error on all ranks if they don't have the same dataset. It is collective.
+func (t *Trainer) ranksHave(ds data.Dataset) error {
 	if t.world.Size() == 1 {
 		return nil
 	}
+	return t.sameOnRanks(setFacts("dataset", ds))
+}
+
+// sameOnRanks returns an error on all ranks if their facts differ. It is collective.
+func (t *Trainer) sameOnRanks(mine facts) error {
 	type rank struct {
 		Host  string
 		Facts facts
 	}
-	text, err := json.Marshal(rank{hostname(), of()})
+	text, err := json.Marshal(rank{hostname(), mine})
 	if err != nil {
 		return err
 	}
@@ -98,7 +104,7 @@ func (t *Trainer) together(of func() facts) error {
 			return err
 		}
 		if differences := ranks[i].Facts.differences(ranks[0].Facts, fmt.Sprintf(" on rank %d on %s", i, ranks[i].Host), "is %s on rank 0 on "+ranks[0].Host); differences != "" {
-			return fmt.Errorf("the ranks don't do the same: %s", differences)
+			return fmt.Errorf("the ranks don't do the same: %s: give all of them the same program, settings and datasets", differences)
 		}
 	}
 	return nil
