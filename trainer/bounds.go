@@ -242,10 +242,7 @@ func (b bound) advice(value float64) string {
 // outside returns the first of the values that counts and is out of bounds; -1 if there is none.
 func (b bound) outside(values []float64, counts []float64) int {
 	for i, x := range values {
-		in := x >= 0 && x < float64(b.size)
-		if b.size == 0 {
-			in = x >= 0 && x <= 1
-		}
+		in := x >= 0 && (x < float64(b.size) || b.size == 0 && x <= 1)
 		if !in && (counts == nil || counts[i] != 0) {
 			return i
 		}
