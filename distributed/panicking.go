@@ -21,3 +21,19 @@ func panicking() (is, byRuntime bool) {
 		}
 	}
 }
+
+// inMain reports whether the function main, or a function literal in it, called the function that
+// asks.
+func inMain() bool {
+	callers := make([]uintptr, 8)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
+	for {
+		frame, more := frames.Next()
+		if !strings.HasPrefix(frame.Function, "runtime.") { // It runs deferred calls.
+			return frame.Function == "main.main" || strings.HasPrefix(frame.Function, "main.main.")
+		}
+		if !more {
+			return false
+		}
+	}
+}

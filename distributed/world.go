@@ -202,16 +202,14 @@ func (w *World) OnClose(f func() error) { w.atClose = append(w.atClose, f) }
 // Close leaves the job. Every rank must call it when its work is done. A deferred Close that runs
 // because of a panic does nothing, so that the end of this process ends the others.
 //
-// Close panics if Init or a method of a trainer has failed, and the program has not looked at the
-// error: it would end as if the work had been done. Printing or wrapping an error is a look, and so
-// is errors.Is or errors.As; a comparison with nil can't be seen.
+// Close notices errors of Init and of trainers that the program has not looked at: it would end as
+// if the work had been done. If main itself calls Close, or defers it, rank 0 panics; elsewhere a
+// caller may still look at the error, and Close only prints it. Printing or wrapping an error is a
+// look, and so is errors.Is or errors.As; a comparison with nil can't be seen.
 func (w *World) Close() error {
-	unread := unread.Take()
 	if is, byRuntime := panicking(); is {
-		for _, line := range unread {
-			if byRuntime { // The cause of a nil pointer, for one. Else the program may panic with the error.
-				fmt.Fprintln(os.Stderr, "gonbatch:", line)
-			}
+		if byRuntime { // The error may be the cause of a nil pointer.
+			unread.Say()
 		}
 		return nil
 	}
@@ -222,8 +220,13 @@ func (w *World) Close() error {
 		}
 		w.atClose = nil
 	}
-	if len(unread) > 0 {
-		panic(errors.New("gonbatch: " + strings.Join(unread, "; ")))
+	if w != nil && !w.IsMain() || !inMain() {
+		unread.Say()
+	} else if lines := unread.Take(); len(lines) > 0 {
+		panic(errors.New("gonbatch: " + strings.Join(lines, "; ")))
+	}
+	if w == nil {
+		return nil
 	}
 	w.leaveBackend()
 	closeErr := w.peers.Close()

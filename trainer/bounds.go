@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -20,8 +21,9 @@ import (
 // class that isn't there is all zeros, so its loss is 0, and a token that isn't there has the
 // embedding of the last one.
 //
-// The graph says which values it takes. The goroutines that load batches check them; those batches
-// that are loaded before the first graph is built are checked then.
+// Graphs of one kind, such as those of an update, say which values they take. The goroutines that
+// load batches for them check these; batches that are loaded before the first graph is built are
+// checked then.
 type bounds struct {
 	mu    sync.Mutex
 	known []bound
@@ -33,7 +35,7 @@ type bounds struct {
 type bound struct {
 	label bool // The tensor is one of the labels, else of the inputs.
 	at    int  // Which one.
-	size  int  // The values are 0 to size-1. 0: any from 0 to 1.
+	size  int  // The values are 0 to size-1. 0: any from 0 to 1, as far as rounding lets them.
 	why   string
 }
 
@@ -65,23 +67,19 @@ func (b *bounds) check(inputs, labels []*tensors.Tensor, fail func(row int, err 
 	defer b.mu.Unlock()
 	early := earlyBatch{fail: fail}
 	var err error
-	if early.inputs, err = clones(inputs, func(d dtypes.DType) bool { return d.IsInt() || d == dtypes.Bool }); err != nil {
+	if early.inputs, err = clones(inputs); err != nil {
 		return err
 	}
-	early.labels, err = clones(labels, func(dtypes.DType) bool { return true })
+	early.labels, err = clones(labels)
 	b.early = append(b.early, early)
 	return err
 }
 
-// checkInputs is check for batches whose labels the model doesn't get.
-func (b *bounds) checkInputs(inputs, _ []*tensors.Tensor, fail func(row int, err error) error) error {
-	return b.check(inputs, nil, fail)
-}
-
-func clones(all []*tensors.Tensor, of func(dtypes.DType) bool) ([]*tensors.Tensor, error) {
+// clones copies tensors, but not images, which choose nothing.
+func clones(all []*tensors.Tensor) ([]*tensors.Tensor, error) {
 	own := make([]*tensors.Tensor, len(all))
 	for i, t := range all {
-		if !of(t.DType()) {
+		if t.Rank() > 3 && t.DType().IsFloat() {
 			continue
 		}
 		var err error
@@ -131,9 +129,10 @@ func binaryLoss(f loss.LossFn) string {
 }
 
 // boundsOf finds the inputs and labels that choose rows of a variable, and the labels that
-// graph.OneHot gets. A label that the graph also compares with a constant may have values that
-// stand for something else.
-func boundsOf(g *graph.Graph, inputs, labels []*graph.Node) (found []bound) {
+// graph.OneHot gets for a softmax of as many classes. A tensor that the graph also compares with a
+// constant may have values that stand for something else, such as padding.
+func boundsOf(g *graph.Graph, inputs, labels []*graph.Node) []bound {
+	var rows, classes []bound
 	places := map[*graph.Node]bound{}
 	for i, n := range inputs {
 		places[sourceOf(n)] = bound{at: i}
@@ -141,41 +140,51 @@ func boundsOf(g *graph.Graph, inputs, labels []*graph.Node) (found []bound) {
 	for i, n := range labels {
 		places[sourceOf(n)] = bound{at: i, label: true}
 	}
-	compared := map[int]bool{}
+	special, softmax := map[bound]bool{}, map[int]bool{}
 	for _, n := range g.Nodes() {
 		switch operands := n.Inputs(); n.Type() {
+		case graph.NodeTypeLog: // Of the sum of the powers of e, as in LogSoftmax.
+			if sum := sourceOf(operands[0]); sum.Type() == graph.NodeTypeReduceSum && sum.Inputs()[0].Type() == graph.NodeTypeExp {
+				d := sum.Inputs()[0].Shape().Dimensions
+				softmax[d[len(d)-1]] = true
+			}
 		case graph.NodeTypeGather:
 			table, indices := sourceOf(operands[0]), operands[1]
 			b, ok := places[sourceOf(indices)]
 			if d := indices.Shape().Dimensions; ok && isVariable(table) && len(d) > 0 && d[len(d)-1] == 1 && sameRows(operands[0], table) {
 				b.size = table.Shape().Dimensions[0]
 				b.why = fmt.Sprintf("%s has the rows 0 to %d", table.GetParameterName(), b.size-1)
-				found = append(found, b)
+				rows = append(rows, b)
+			}
+		case graph.NodeTypeSign:
+			if b, ok := places[sourceOf(operands[0])]; ok {
+				special[b] = true
 			}
 		case graph.NodeTypeEqual, graph.NodeTypeNotEqual, graph.NodeTypeLessThan, graph.NodeTypeLessOrEqual, graph.NodeTypeGreaterThan, graph.NodeTypeGreaterOrEqual:
 			for i, operand := range operands {
 				b, ok := places[sourceOf(operand)]
-				other := sourceOf(operands[1-i])
-				switch {
-				case !ok || !b.label:
+				switch other := sourceOf(operands[1-i]); {
+				case !ok:
 				case other.Type() == graph.NodeTypeConstant:
-					compared[b.at] = true
-				case n.Type() == graph.NodeTypeEqual && other.Type() == graph.NodeTypeIota:
+					special[b] = true
+				case b.label && n.Type() == graph.NodeTypeEqual && other.Type() == graph.NodeTypeIota:
 					b.size = other.Shape().Size()
 					b.why = fmt.Sprintf("the model has the classes 0 to %d", b.size-1)
-					found = append(found, b)
+					classes = append(classes, b)
 				}
 			}
 		}
 	}
-	return slices.DeleteFunc(found, func(b bound) bool { return b.label && compared[b.at] })
+	classes = slices.DeleteFunc(classes, func(b bound) bool { return !softmax[b.size] })
+	return slices.DeleteFunc(append(rows, classes...), func(b bound) bool { return special[bound{label: b.label, at: b.at}] })
 }
 
-// sourceOf returns the node that a node has its values from.
+// sourceOf returns the node that a node has all of its values from: not of a slice, whose other
+// values may be of another kind.
 func sourceOf(n *graph.Node) *graph.Node {
 	for {
 		switch n.Type() {
-		case graph.NodeTypeConvertDType, graph.NodeTypeReshape, graph.NodeTypeBroadcastInDim, graph.NodeTypeIdentity, graph.NodeTypeSlice, graph.NodeTypeTranspose:
+		case graph.NodeTypeConvertDType, graph.NodeTypeReshape, graph.NodeTypeBroadcastInDim, graph.NodeTypeIdentity, graph.NodeTypeTranspose:
 			n = n.Inputs()[0]
 		default:
 			return n
@@ -227,10 +236,13 @@ func violation(all []bound, inputs, labels []*tensors.Tensor, fail func(row int,
 	return nil
 }
 
-// advice says how to fix a label that isn't a class.
+// advice says how to fix a value that isn't there.
 func (b bound) advice(value float64) string {
 	switch {
-	case !b.label || b.size == 0:
+	case b.size == 0:
+	case !b.label && value < 0:
+		return " (if it is padding, let the model compare it with that number)"
+	case !b.label:
 	case value == float64(b.size):
 		return " (they count from 0)"
 	case value < 0 || value == 255: // The usual marks of what doesn't count.
@@ -242,7 +254,7 @@ func (b bound) advice(value float64) string {
 // outside returns the first of the values that counts and is out of bounds; -1 if there is none.
 func (b bound) outside(values []float64, counts []float64) int {
 	for i, x := range values {
-		in := x >= 0 && (x < float64(b.size) || b.size == 0 && x <= 1)
+		in := x >= 0 && x < float64(b.size) || b.size == 0 && math.Abs(x-0.5) <= 0.501
 		if !in && (counts == nil || counts[i] != 0) {
 			return i
 		}
@@ -250,13 +262,34 @@ func (b bound) outside(values []float64, counts []float64) int {
 	return -1
 }
 
-// counts returns which values of a tensor count, not 0; nil if all do: a mask says so and, as in
-// GoMLX's losses, weights beside labels do.
+// counts returns which values of a tensor count, not 0: a mask says so and, as in GoMLX's losses,
+// weights beside labels do, for each value or for each example, place and so on.
 func (b bound) counts(t *tensors.Tensor, beside []*tensors.Tensor) ([]float64, error) {
+	all := slices.Repeat([]float64{1}, t.Size())
 	for _, other := range beside {
-		if other != nil && other != t && other.Size() == t.Size() && (other.DType() == dtypes.Bool || b.label && other.DType().IsFloat()) {
-			return numbersOf(other)
+		if other == nil || other == t || !begins(t, other) {
+			continue
+		}
+		if isWeights := b.label && other.DType().IsFloat(); other.DType() != dtypes.Bool && !isWeights {
+			continue
+		}
+		own, err := numbersOf(other)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all {
+			all[i] *= own[i*len(own)/len(all)]
 		}
 	}
-	return nil, nil
+	return all, nil
+}
+
+// begins reports whether the axes of a tensor begin with those of another one, which may have
+// further ones of size 1.
+func begins(t, other *tensors.Tensor) bool {
+	d := other.Shape().Dimensions
+	for len(d) > 0 && d[len(d)-1] == 1 {
+		d = d[:len(d)-1]
+	}
+	return len(d) > 0 && len(d) <= t.Rank() && slices.Equal(d, t.Shape().Dimensions[:len(d)])
 }

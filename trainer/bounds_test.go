@@ -31,6 +31,26 @@ func embeds(scope *model.Scope, x *graph.Node) *graph.Node {
 	return threeClasses(scope, graph.ReduceSum(layers.Embedding(scope, x, dtypes.Float32, 5, 4), 1))
 }
 
+// padded is embeds for tokens of which -1 is padding.
+func padded(scope *model.Scope, x *graph.Node) *graph.Node {
+	isToken := graph.ConvertDType(graph.NotEqual(x, graph.Scalar(x.Graph(), x.DType(), -1)), dtypes.Float32)
+	each := graph.Mul(layers.Embedding(scope, x, dtypes.Float32, 5, 4), graph.InsertAxes(isToken, -1))
+	return threeClasses(scope, graph.ReduceSum(each, 1))
+}
+
+// columns has a table for each of two inputs.
+func columns(scope *model.Scope, x *graph.Node) *graph.Node {
+	small := layers.Embedding(scope.In("small"), graph.Slice(x, graph.AxisRange(), graph.AxisElem(0)), dtypes.Float32, 5, 4)
+	large := layers.Embedding(scope.In("large"), graph.Slice(x, graph.AxisRange(), graph.AxisElem(1)), dtypes.Float32, 300, 4)
+	return threeClasses(scope, graph.Reshape(graph.Add(small, large), -1, 4))
+}
+
+// detects is a loss of sigmoids for labels of which any but 0, 1 and 2 is none of them.
+func detects(labels, predictions []*graph.Node) *graph.Node {
+	is := graph.OneHot(graph.Squeeze(labels[0], -1), 3, predictions[0].DType())
+	return loss.BinaryCrossentropyLogits([]*graph.Node{is}, predictions)
+}
+
 // ignoring is a loss for labels of which -100 doesn't count.
 func ignoring(labels, predictions []*graph.Node) *graph.Node {
 	counts := graph.ConvertDType(graph.NotEqual(labels[0], graph.Scalar(labels[0].Graph(), labels[0].DType(), -100)), predictions[0].DType())
@@ -99,6 +119,34 @@ func testBounds(t *testing.T) {
 			task: net(embeds, sparse), inputs: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, odd, 4, 5, 2)} },
 			labels: func(int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, -1, 2, 0, 1)} }, want: "the input 5 at place 1: /embeddings has the rows 0 to 4",
 		},
+		"padding": {
+			task: net(padded, sparse), inputs: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, odd, 4, -1, 2)} },
+			labels: func(int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, -1, 2, 0, 1)} },
+		},
+		"unknown padding": {
+			task: net(embeds, sparse), inputs: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, odd, 4, -1, 2)} },
+			labels: func(int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, -1, 2, 0, 1)} }, want: "the input -1 at place 1: /embeddings has the rows 0 to 4 (if it is padding",
+		},
+		"numbers as tokens": {
+			task: net(func(scope *model.Scope, x *graph.Node) *graph.Node {
+				return embeds(scope, graph.ConvertDType(x, dtypes.Int32))
+			}, sparse),
+			inputs: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[float32](n, odd, 4, 5, 2)} },
+			labels: func(int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, -1, 2, 0, 1)} }, want: "the input 5 at place 1: /embeddings has the rows 0 to 4",
+		},
+		"columns": {
+			task: net(columns, sparse), inputs: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, odd, 4, 299, 2)} },
+			labels: func(int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, -1, 2, 0, 1)} },
+		},
+		"background": {task: net(threeClasses, detects), labels: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, odd, 2, -1, 1)} }},
+		"rounded":    {task: net(oneLogit, loss.BinaryCrossentropyLogits), labels: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[float32](n, odd, 1, 1.0000001, 1)} }},
+		"whole example masked": {
+			task: net(gpt, func(labels, predictions []*graph.Node) *graph.Node {
+				return models.NextTokenLoss(labels[:1], predictions)
+			}),
+			inputs: func(int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, -1, 4, 0, 4)} },
+			labels: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, odd, 2, 5, 4), mask(odd)} },
+		},
 		"token": {
 			task: net(gpt, models.NextTokenLoss), inputs: func(odd int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, odd, 4, 19, 4)} },
 			labels: func(int) []*tensors.Tensor { return []*tensors.Tensor{column[int32](n, -1, 2, 0, 4)} }, want: "the input 19 at place 3: /tokens/embeddings has the rows 0 to 4",
@@ -149,6 +197,9 @@ func testBounds(t *testing.T) {
 			}
 			check("Predict", fresh().Predict(ctx, set(late), none), "example 41", want)
 			tr := fresh()
+			check("Predict", tr.Predict(ctx, set(-1), none), "", "")
+			check("Fit after Predict", tr.Fit(ctx, set(first), nil), "example 3", test.want)
+			tr = fresh()
 			check("Fit", tr.Fit(ctx, set(-1), set(-1)), "", "")
 			_, err = tr.Test(ctx, set(late))
 			check("Test after Fit", err, "example 41", test.want)

@@ -58,8 +58,8 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 		limit = t.config.LimitValBatches
 	}
 	ds = t.limited(ds, limit)
-	t.stepper.bounds.forget()
-	all, err := t.world.EvaluateWith(ctx, t.gomlx, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.stepper.bounds.check})
+	t.stepper.evalBounds.forget()
+	all, err := t.world.EvaluateWith(ctx, t.gomlx, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.stepper.evalBounds.check})
 	if err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, t.explainBuild(err))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -18,7 +19,11 @@ func (t *Trainer) settingFacts() facts {
 	all := facts{}
 	params := t.config.params(t.ownSchedule())
 	for _, o := range t.task.objectives {
-		maps.Copy(params, optimizerParams(o))
+		own := optimizerParams(o)
+		if pkg := plain(reflect.TypeOf(o.Optimizer)).PkgPath(); !strings.HasPrefix(pkg, "gonbatch/") && !strings.HasPrefix(pkg, "github.com/gomlx/") {
+			own = map[string]any{paramName(o, "optimizer"): fmt.Sprintf("%T", o.Optimizer)} // Its fields may be anything, such as counters.
+		}
+		maps.Copy(params, own)
 		params[paramName(o, "scope")] = o.Scope
 	}
 	maps.Copy(params, t.scopeParams())
@@ -43,7 +48,7 @@ func (f facts) identity() facts {
 // notIdentity are the settings, or the groups of them, that are no part of a training's identity.
 var notIdentity = []string{
 	"name", "max_epochs", "max_steps", "max_time", "min_epochs", "min_steps", "eval_batch_size", "limit_val_batches", "limit_test_batches", "limit_predict_batches",
-	"val_check_interval", "check_val_every_n_epoch", "strategy", "model_parallel", "deterministic", "log_every", "log_histograms_every", "early_stopping", "checkpoint",
+	"val_check_interval", "check_val_every_n_epoch", "strategy", "model_parallel", "deterministic", "precision", "log_every", "log_histograms_every", "early_stopping", "checkpoint",
 }
 
 // setFacts returns those of a dataset.

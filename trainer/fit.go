@@ -30,7 +30,11 @@ import (
 // started, Fit ends the process instead, with the exit code that makes the job start again. If a
 // loss is no longer finite, the error is a *DivergedError.
 func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) (err error) {
-	defer func() { err = unread.Error("trainer.Fit", err) }()
+	defer func() {
+		if _, stopped := errors.AsType[*StoppedError](err); !stopped { // Someone asked for that.
+			err = unread.Error("trainer.Fit", err)
+		}
+	}()
 	t.hasFailed = false
 	if err = t.fit(ctx, training, validation); err == nil {
 		t.fitted = true
@@ -133,12 +137,12 @@ func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 			limit = batches
 		}
 	}
-	t.stepper.bounds.forget()
+	t.stepper.trainBounds.forget()
 	return t.world.Loader(training, distributed.LoaderOptions{
 		BatchSize: c.BatchSize, Limit: limit, Shuffle: !c.inOrder(), FillLast: !*c.DropLast, Seed: c.Seed,
 		Loading: distributed.Loading(c.Loader), Epochs: cmp.Or(c.MaxEpochs, math.MaxInt), ModelParallel: c.ModelParallel,
 		Observe: func(phase string, began time.Time) { t.trace().add(loadingTrack, phase, began, time.Now(), 0) },
-		Check:   t.stepper.bounds.check,
+		Check:   t.stepper.trainBounds.check,
 	})
 }
 

@@ -14,7 +14,7 @@ func (r *run) sayNever() {
 	if r.config.FastDevRun || r.plan.updates == 0 { // Only the clock limits it.
 		return
 	}
-	for _, line := range r.config.never(r.plan, r.validation != nil, r.watchers(), r.saver != nil) {
+	for _, line := range r.config.never(r.plan, r.validation != nil, r.watchers(), r.saver != nil, r.ownSchedule() != "") {
 		r.printf("%swarning: %s\n", r.label(), line)
 	}
 }
@@ -34,7 +34,7 @@ func (t *Trainer) watchers() (all []string) {
 }
 
 // never returns a line for each setting that has no effect in a training of this length.
-func (c Config) never(p plan, validates bool, watchers []string, saves bool) (lines []string) {
+func (c Config) never(p plan, validates bool, watchers []string, saves, ownSchedule bool) (lines []string) {
 	epochs := p.updates / p.updatesPerEpoch()
 	all, ends := plural.Of(p.updates, "update"), plural.Of(epochs, "epoch")
 	add := func(is bool, format string, args ...any) {
@@ -61,14 +61,18 @@ func (c Config) never(p plan, validates bool, watchers []string, saves bool) (li
 		add(true, "%s: there is no validation%s", why, waiting)
 	}
 	only := plural.Of(validations, "validation")
-	stopping, plateau := slices.Contains(watchers, "early stopping") && validations > 0, c.Schedule.Kind == "plateau" && validations > 0
+	stopping := slices.Contains(watchers, "early stopping") && validations > 0
 	add(stopping && c.EarlyStopping.StoppingThreshold == nil && validations <= c.EarlyStopping.Patience,
-		"early_stopping.patience: %d, but there are only %s: the training can't stop early", c.EarlyStopping.Patience, only)
+		"early_stopping.patience: %d, but the training has only %s: it can't stop early", c.EarlyStopping.Patience, only)
 	add(stopping && c.MinSteps >= p.updates, "min_steps: %d, but the training has only %s: it can't stop early", c.MinSteps, all)
-	add(plateau && validations < c.Schedule.Patience+2, "schedule.patience: %d, but there are only %s: the rate can't fall", c.Schedule.Patience, only)
+	s := c.Schedule
+	if ownSchedule {
+		s = ScheduleConfig{}
+	}
+	add(s.Kind == "plateau" && validations > 0 && validations < s.Patience+2, "schedule.patience: %d, but the training has only %s: the rate can't fall", s.Patience, only)
 
-	add(c.Schedule.Kind == "step" && c.Schedule.StepSize >= p.updates-c.Schedule.WarmupSteps, "schedule.step_size: %d, but the training has only %s after the warm-up: the rate never falls", c.Schedule.StepSize, plural.Of(p.updates-c.Schedule.WarmupSteps, "update"))
-	if m := c.Schedule.Milestones; c.Schedule.Kind == "multistep" {
+	add(s.Kind == "step" && s.StepSize >= p.updates-s.WarmupSteps, "schedule.step_size: %d, but the training has only %s after the warm-up: the rate never falls", s.StepSize, plural.Of(p.updates-s.WarmupSteps, "update"))
+	if m := s.Milestones; s.Kind == "multistep" {
 		add(m[len(m)-1] >= p.updates, "schedule.milestones: %d, but the training has only %s", m[len(m)-1], all)
 	}
 

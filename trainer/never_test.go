@@ -13,8 +13,9 @@ func TestNever(t *testing.T) {
 	stopping := trainer.EarlyStoppingConfig{Monitor: "val/loss", Patience: 2}
 	const epoch = 6 // Updates.
 	for name, test := range map[string]struct {
-		config trainer.Config
-		said   []string // Parts of its warnings, in order.
+		config  trainer.Config
+		options []trainer.Option
+		said    []string // Parts of its warnings, in order.
 	}{
 		"nothing":                  {config: trainer.Config{MaxEpochs: 3, ValCheckInterval: 18, Checkpoint: trainer.CheckpointConfig{EverySteps: 17}}},
 		"epochs":                   {config: trainer.Config{MaxEpochs: 3, EarlyStopping: stopping, Schedule: trainer.ScheduleConfig{Kind: "plateau", Patience: 1}}},
@@ -22,15 +23,16 @@ func TestNever(t *testing.T) {
 		"without monitors":         {config: trainer.Config{MaxEpochs: 3, ValCheckInterval: 19}, said: []string{"19, but the training has only 18 updates: there is no validation\n"}},
 		"check_val_every_n_epoch":  {config: trainer.Config{MaxEpochs: 3, CheckValEveryNEpoch: 5, Schedule: trainer.ScheduleConfig{Kind: "plateau"}}, said: []string{`check_val_every_n_epoch: 5, but the training has only 3 epochs: there is no validation, and nothing reaches the schedule "plateau"`}},
 		"max_steps":                {config: trainer.Config{MaxSteps: 5, Checkpoint: trainer.CheckpointConfig{Monitor: "val/loss"}}, said: []string{"the training has only 5 updates, and an epoch 6: there is no validation, and nothing reaches the best checkpoint"}},
-		"patience":                 {config: trainer.Config{MaxEpochs: 2, EarlyStopping: stopping}, said: []string{"early_stopping.patience: 2, but there are only 2 validations: the training can't stop early"}},
+		"patience":                 {config: trainer.Config{MaxEpochs: 2, EarlyStopping: stopping}, said: []string{"early_stopping.patience: 2, but the training has only 2 validations: it can't stop early"}},
 		"min_steps":                {config: trainer.Config{MaxEpochs: 3, MinSteps: 18, EarlyStopping: stopping}, said: []string{"min_steps: 18, but the training has only 18 updates"}},
-		"patience of plateau":      {config: trainer.Config{MaxEpochs: 3, Schedule: trainer.ScheduleConfig{Kind: "plateau", Patience: 2}}, said: []string{"schedule.patience: 2, but there are only 3 validations: the rate can't fall"}},
+		"patience of plateau":      {config: trainer.Config{MaxEpochs: 3, Schedule: trainer.ScheduleConfig{Kind: "plateau", Patience: 2}}, said: []string{"schedule.patience: 2, but the training has only 3 validations: the rate can't fall"}},
 		"steps":                    {config: trainer.Config{MaxEpochs: 3, Schedule: trainer.ScheduleConfig{Kind: "step", StepSize: 16, WarmupSteps: 2}}, said: []string{"schedule.step_size: 16, but the training has only 16 updates after the warm-up"}},
 		"milestones":               {config: trainer.Config{MaxEpochs: 3, Schedule: trainer.ScheduleConfig{Kind: "multistep", Milestones: []int{3, 18}}}, said: []string{"schedule.milestones: 18, but"}},
 		"checkpoint.every_steps":   {config: trainer.Config{MaxEpochs: 3, Checkpoint: trainer.CheckpointConfig{EverySteps: 50}}, said: []string{"checkpoint.every_steps: 50, but the training has only 18 updates: the only checkpoint is that of its end"}},
 		"checkpoint.every_epochs":  {config: trainer.Config{MaxEpochs: 3, Checkpoint: trainer.CheckpointConfig{EveryEpochs: 4}}, said: []string{"checkpoint.every_epochs: 4, but the training has only 3 epochs"}},
 		"histograms and gradients": {config: trainer.Config{MaxEpochs: 2, AccumulateGradBatches: 7, LogHistogramsEvery: 3}, said: []string{"accumulate_grad_batches: 7, but an epoch has only 6 batches", "log_histograms_every: 3, but the training has only 2 updates"}},
 		"a trial":                  {config: trainer.Config{FastDevRun: true, ValCheckInterval: 1000, EarlyStopping: stopping}},
+		"replaced schedule":        {config: trainer.Config{MaxEpochs: 3, Schedule: trainer.ScheduleConfig{Kind: "step", StepSize: 100}}, options: []trainer.Option{trainer.WithSchedule(trainer.ScheduleFunc(func(int, int) float64 { return 1 }))}},
 		"no limit in updates":      {config: trainer.Config{MaxTime: 1, ValCheckInterval: 1000}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +40,7 @@ func TestNever(t *testing.T) {
 			if test.config.Checkpoint.Dir = t.TempDir(); test.config.FastDevRun {
 				test.config.Checkpoint.Dir = ""
 			}
-			tr, out := newTrainer(t, test.config, sgdTask(0.1))
+			tr, out := newTrainer(t, test.config, sgdTask(0.1), test.options...)
 			if err := tr.Fit(t.Context(), ranktest.Blobs(20*epoch), ranktest.Blobs(40)); err != nil {
 				t.Fatal(err)
 			}

@@ -65,8 +65,8 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, lists iter.Seq[[
 	if _, err := t.predictor(); err != nil {
 		return err
 	}
-	t.stepper.bounds.forget()
-	options := distributed.EvaluateOptions{Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.stepper.bounds.checkInputs}
+	t.stepper.predictBounds.forget()
+	options := distributed.EvaluateOptions{Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.stepper.predictBounds.check}
 	if t.stepper.division.Divides() {
 		run := func(b train.DistributedBatch, indices []int) error { return t.predictSpread(b, indices, f) }
 		return predictEach(ctx, lists, t.world.SpreadBatches(ds, lists, options), run)
@@ -108,7 +108,7 @@ func (t *Trainer) predictor() (*model.Exec, error) {
 	exec, err := model.NewExec(t.world.Backend(), t.store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
 		scope.Store().SetTraining(inputs[0].Graph(), false)
 		predictions := t.stepper.predictions(scope, t.stepper.precision.inputs(inputs), t.task.model)
-		if err := t.stepper.bounds.learn(inputs[0].Graph(), inputs, nil, nil); err != nil {
+		if err := t.stepper.predictBounds.learn(inputs[0].Graph(), inputs, nil, nil); err != nil {
 			panic(err)
 		}
 		t.stepper.division.Tried()

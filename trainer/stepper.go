@@ -44,18 +44,18 @@ type stepper struct {
 	afterShare   func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild   func() error // Called once the graph of an update is built, before it runs.
 
-	changedHere    map[string]*graph.Node // The weights that the model has changed in the last graph, by their paths, as it uses them.
-	halves         map[string]bool        // The paths of the variables for which a model has asked in half precision.
-	built          bool                   // The program of an update has been built.
-	state          map[string]bool        // The paths of the variables that the optimizers have created, also before the training was resumed.
-	fixed          map[string]bool        // The paths of the model's variables that no optimizer changes.
-	withHistograms bool
-	kind           programKind // Of the program that is being built or run.
-	shown          shownGradients
-	losses         []*graph.Node // Of the objectives, in the graph that is being built. Nil with one loss, which GoMLX keeps.
-	saidTypes      bool          // See sayTypes.
-	bounds         bounds
-	added          *graph.Node // What the step's layers add to each of these losses, such as L2 regularization; nil if nothing.
+	changedHere                            map[string]*graph.Node // The weights that the model has changed in the last graph, by their paths, as it uses them.
+	halves                                 map[string]bool        // The paths of the variables for which a model has asked in half precision.
+	built                                  bool                   // The program of an update has been built.
+	state                                  map[string]bool        // The paths of the variables that the optimizers have created, also before the training was resumed.
+	fixed                                  map[string]bool        // The paths of the model's variables that no optimizer changes.
+	withHistograms                         bool
+	kind                                   programKind // Of the program that is being built or run.
+	shown                                  shownGradients
+	losses                                 []*graph.Node // Of the objectives, in the graph that is being built. Nil with one loss, which GoMLX keeps.
+	saidTypes                              bool          // See sayTypes.
+	trainBounds, evalBounds, predictBounds bounds
+	added                                  *graph.Node // What the step's layers add to each of these losses, such as L2 regularization; nil if nothing.
 }
 
 // programKind is the spec of a batch: GoMLX compiles a program for each spec.

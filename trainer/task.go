@@ -212,10 +212,14 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 			total = s.stepLoss(t.step, labels, predictions)
 			copy(predictions, countable(predictions))
 		}
-		if err := s.bounds.learn(total.Graph(), given, givenLabels, t.loss); err != nil {
+		training, bounds := s.store.IsTraining(total.Graph()), &s.evalBounds
+		if training {
+			bounds = &s.trainBounds
+		}
+		if err := bounds.learn(total.Graph(), given, givenLabels, t.loss); err != nil {
 			panic(err)
 		}
-		if s.store.IsTraining(total.Graph()) { // All ranks build the same programs for training, but not for evaluation.
+		if training { // All ranks build the same programs for training, but not for evaluation.
 			s.share()
 		} else {
 			s.division.Tried()

@@ -100,6 +100,13 @@ func (f *failure) Format(s fmt.State, verb rune) {
 	_, _ = fmt.Fprintf(s, fmt.FormatString(s, verb), f.read())
 }
 
+// Say prints the errors that are still unread, and forgets them.
+func Say() {
+	for _, line := range Take() {
+		fmt.Fprintf(registry.out, "gonbatch: warning: %s\n", line)
+	}
+}
+
 // Take returns a line for each error that is still unread, and forgets them.
 func Take() (lines []string) {
 	registry.Lock()

@@ -71,11 +71,18 @@ func droppedIn(fset *token.FileSet, imports types.Importer, dir string, names []
 	_, _ = config.Check("main", fset, files, info) // What it can't resolve, such as cgo's names, has no type.
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
+			ignored := func(at ast.Node, call ast.Expr) {
+				if name := failing(info, call); name != "" {
+					messages = append(messages, fmt.Sprintf("%s: the error of %s is ignored: if it fails, the cell goes on without the result", fset.Position(at.Pos()), name))
+				}
+			}
 			switch n := n.(type) {
 			case *ast.ExprStmt:
-				if name := failing(info, n.X); name != "" {
-					messages = append(messages, fmt.Sprintf("%s: the error of %s is ignored: if it fails, the cell goes on without the result", fset.Position(n.Pos()), name))
-				}
+				ignored(n, n.X)
+			case *ast.GoStmt:
+				ignored(n, n.Call)
+			case *ast.DeferStmt:
+				ignored(n, n.Call)
 			case *ast.AssignStmt:
 				last := n.Lhs[len(n.Lhs)-1]
 				if name := failing(info, n.Rhs[0]); name != "" && len(n.Rhs) == 1 && blankName(last) && !blankName(n.Lhs[0]) {

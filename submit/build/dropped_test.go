@@ -12,7 +12,7 @@ func TestCheckFindsDroppedErrors(t *testing.T) {
 		"import \"gonbatch/data\"\nimport d \"gonbatch/data\"",
 		"var split = data.Split\nfunc check(err error) {\n\tif err != nil {\n\t\tpanic(err)\n\t}\n}",
 		"func sets() data.Dataset {\n\tds, _ := data.ImageFolder(\"x\", data.FolderConfig{})\n\treturn ds\n}",
-		"%%\nds := sets()\nd.Split(ds, 1, 0.5, 0.5)\n(d.SplitCounts)(ds, 1, 5)\nparts, err := data.Split(ds, 1, 0.5)\ncheck(err)\n_, _, _ = ds.Batch([]int{1})\nx, _, _ := ds.Batch([]int{2})\nds.Batch([]int{3})\nfmt.Println(len(parts), data.Classes(ds), x)",
+		"%%\nds := sets()\nd.Split(ds, 1, 0.5, 0.5)\n(d.SplitCounts)(ds, 1, 5)\nparts, err := data.Split(ds, 1, 0.5)\ncheck(err)\n_, _, _ = ds.Batch([]int{1})\nx, _, _ := ds.Batch([]int{2})\nds.Batch([]int{3})\nfmt.Println(len(parts), data.Classes(ds), x)\ngo data.Split(ds, 1, 0.5)\ndefer ds.Batch(nil)",
 	))
 	problems, err := Check(t.Context(), dir, m, Options{CacheDir: t.TempDir()})
 	if err != nil {
@@ -25,6 +25,8 @@ func TestCheckFindsDroppedErrors(t *testing.T) {
 	}
 	want := []string{
 		"cell 3, line 2, column 6: the error of data.ImageFolder",
+		"cell 4, line 11, column 1: the error of data.Split",
+		"cell 4, line 12, column 1: the error of data.Dataset.Batch",
 		"cell 4, line 3, column 1: the error of data.Split",
 		"cell 4, line 4, column 1: the error of data.SplitCounts",
 		"cell 4, line 8, column 7: the error of data.Dataset.Batch",
