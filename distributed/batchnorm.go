@@ -43,9 +43,8 @@ func (w *World) warnOfLocalNorms(store *model.Store, g *graph.Graph) {
 			all++
 		}
 	}
-	line := fmt.Sprintf("gonbatch: warning: %d of the model's %d batch normalizations use each rank's own part of the batch: replace norm.BatchNorm by cnn.BatchNorm", all-synchronized, all)
-	if all > synchronized && !w.said[line] {
-		w.said[line] = true
-		fmt.Fprintln(w.log, line)
+	line := fmt.Sprintf("%d of the model's %d batch normalizations use each rank's own part of the batch: replace norm.BatchNorm by cnn.BatchNorm", all-synchronized, all)
+	if all > synchronized {
+		w.warnOnce(line)
 	}
 }

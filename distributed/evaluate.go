@@ -47,7 +47,8 @@ func (m Metrics) Get(name string) (float64, bool) {
 
 // Evaluate computes the trainer's evaluation metrics over the whole dataset, using every example
 // once, and returns them on every rank. Each rank evaluates its part, at most batchSize examples at
-// a time. Means are weighted by the number of examples, and a metric.UpdateGo gets the results of
+// a time. Means are weighted by the number of examples or, if they divide by a sum over the data,
+// such as the number of values that a mask leaves, by that. A metric.UpdateGo gets the results of
 // all ranks. See CheckMetrics for the metrics that are refused. Evaluate is collective.
 //
 // If any rank's context ends, or any rank fails, all ranks stop together. If a context has ended,
@@ -107,7 +108,7 @@ func (w *World) EvaluateWith(ctx context.Context, trainer *train.Trainer, ds dat
 
 // evaluatePart evaluates one rank's examples.
 func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part) (*tally, error) {
-	all, err := newTally(trainer)
+	all, err := w.newTally(trainer)
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,17 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/distributed/weigh"
 )
 
 // Optimizer returns an optimizer that takes the same step on all ranks. It averages the gradients
 // over the ranks before it passes them to the inner optimizer, and gives every rank the initial
 // weights of rank 0. With one rank it returns the inner optimizer.
+//
+// If the loss divides by a sum over the data, such as the number of values that a mask leaves, each
+// rank counts as what it divides by. So the step is that of one rank with the whole batch. With
+// GoMLX's own accumulation of gradients, each rank counts the same.
 //
 // The inner optimizer must accept gradients (UpdateGraphWithGradients), as all of GoMLX's do.
 // Otherwise the first training step fails.
@@ -34,17 +40,45 @@ var _ train.OptimizeWithGradients = (*averagingOptimizer)(nil)
 
 // UpdateGraph implements optimizer.Interface.
 func (o *averagingOptimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, loss *graph.Node) {
-	o.UpdateGraphWithGradients(scope, scope.BuildTrainableVariablesGradientsGraph(loss), loss.DType())
+	mean := weigh.Loss(scope.Store(), loss)
+	if mean.Mixed {
+		o.world.warnOnce("the loss adds means over different numbers of values: each rank counts the same, so what a model learns depends on the number of ranks")
+	}
+	share := mean.Share()
+	if share == nil {
+		o.UpdateGraphWithGradients(scope, scope.BuildTrainableVariablesGradientsGraph(mean.Value), loss.DType())
+		return
+	}
+	gradients := scope.BuildTrainableVariablesGradientsGraph(graph.Mul(mean.Value, graph.ConvertDType(share, loss.DType())))
+	averaged := o.world.AverageGradients(scope.Store(), append(gradients, share))
+	last := len(gradients)
+	o.update(scope, Unweighted(averaged[:last], averaged[last]), loss.DType())
 }
 
 // UpdateGraphWithGradients implements train.OptimizeWithGradients. With accumulated gradients, the
 // ranks communicate once per update.
 func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType) {
+	o.update(scope, o.world.AverageGradients(scope.Store(), gradients), lossDType)
+}
+
+// update lets the inner optimizer update with gradients over all ranks.
+func (o *averagingOptimizer) update(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType) {
 	inner, ok := o.inner.(train.OptimizeWithGradients)
 	if !ok {
 		panic(fmt.Errorf("distributed: the optimizer %T can't be used by %d ranks: it has no method UpdateGraphWithGradients, so its gradients can't be averaged", o.inner, o.world.Size()))
 	}
-	inner.UpdateGraphWithGradients(scope, o.world.AverageGradients(scope.Store(), gradients), lossDType)
+	inner.UpdateGraphWithGradients(scope, gradients, lossDType)
+}
+
+// Unweighted is a graph-building function. It divides means of weighted gradients by the mean of
+// their weights, a scalar. They are 0 if it is.
+func Unweighted(gradients []*graph.Node, weight *graph.Node) []*graph.Node {
+	divisor := graph.Where(graph.Equal(weight, graph.ZerosLike(weight)), graph.OnesLike(weight), weight)
+	all := make([]*graph.Node, len(gradients))
+	for i, gradient := range gradients {
+		all[i] = graph.Div(gradient, graph.ConvertDType(divisor, gradient.DType()))
+	}
+	return all
 }
 
 // AverageGradients is a graph-building function for your own optimizer or training step. It returns

@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"errors"
 	"path"
 
 	"github.com/gomlx/compute/shapes"
@@ -18,7 +19,8 @@ type tally struct {
 	trainer *train.Trainer
 	values  []float64  // The running means.
 	sums    []float64  // Of means times their weights.
-	weights []float64  // GoMLX's: usually numbers of examples.
+	weights []float64  // GoMLX's: numbers of examples, or of what a mask leaves.
+	known   []bool     // Whether GoMLX has a weight.
 	inGo    []*results // Of each metric.UpdateGo, the results of the batches; nil for the others.
 	batches int        // Since the last move.
 }
@@ -26,10 +28,11 @@ type tally struct {
 // batchesInFloat32 is how many batches a program sums.
 const batchesInFloat32 = 64
 
-// newTally resets the trainer's metrics.
-func newTally(trainer *train.Trainer) (*tally, error) {
+// newTally resets the trainer's metrics, and makes its means count what they divide by.
+func (w *World) newTally(trainer *train.Trainer) (*tally, error) {
+	w.countMeans(trainer)
 	n := len(trainer.EvalMetrics())
-	t := &tally{trainer: trainer, values: make([]float64, n), sums: make([]float64, n), weights: make([]float64, n), inGo: make([]*results, n)}
+	t := &tally{trainer: trainer, values: make([]float64, n), sums: make([]float64, n), weights: make([]float64, n), known: make([]bool, n), inGo: make([]*results, n)}
 	for i, m := range trainer.EvalMetrics() {
 		if _, ok := m.(metric.UpdateGo); ok {
 			t.inGo[i] = &results{}
@@ -75,8 +78,11 @@ func (t *tally) move() error {
 		if !ok {
 			continue
 		}
-		t.sums[i] += t.values[i] * weight
-		t.weights[i] += weight
+		t.known[i] = true
+		if weight != 0 { // Else there is no mean.
+			t.sums[i] += t.values[i] * weight
+			t.weights[i] += weight
+		}
 		if err := t.reset(m); err != nil {
 			return err
 		}
@@ -93,7 +99,7 @@ func (t *tally) end(examples int) error {
 		}
 	}
 	for i := range t.sums {
-		if t.weights[i] == 0 && examples > 0 {
+		if !t.known[i] && examples > 0 {
 			t.sums[i], t.weights[i] = t.values[i]*float64(examples), float64(examples)
 		}
 	}
@@ -103,7 +109,7 @@ func (t *tally) end(examples int) error {
 // weight returns the weight of a metric's running mean. It reports false if the metric isn't
 // GoMLX's own.
 func (t *tally) weight(i int) (weight float64, ok bool, err error) {
-	m, isMean := t.trainer.EvalMetrics()[i].(*metric.MeanMetric)
+	m, isMean := t.trainer.EvalMetrics()[i].(countedMean)
 	if !isMean || t.inGo[i] != nil {
 		return 0, false, nil
 	}
@@ -126,7 +132,10 @@ func (t *tally) overRanks(w *World) ([]float64, error) {
 	}
 	values := make([]float64, len(t.sums))
 	for i := range values {
-		values[i] = all[i] / all[len(values)+i]
+		values[i] = all[i] / all[len(values)+i] // NaN if nothing counts, as in the precision of a model that finds nothing.
+	}
+	if all[len(values)] == 0 {
+		return nil, errors.New("nothing counts in the mean loss: the mask or the weights beside the labels leave all of them out")
 	}
 	return values, nil
 }

@@ -146,6 +146,14 @@ func (w *World) sayOnce(line string) {
 	fmt.Fprintln(w.log, "gonbatch:", line)
 }
 
+// warnOnce prints a warning on rank 0, unless it has done so.
+func (w *World) warnOnce(line string) {
+	if w.IsMain() && !w.said[line] {
+		w.said[line] = true
+		fmt.Fprintln(w.log, "gonbatch: warning:", line)
+	}
+}
+
 // String returns a line for logs, such as "rank 0 of 2 (local rank 0), started by slurm, 1 cpu
 // device".
 func (w *World) String() string {

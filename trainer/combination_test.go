@@ -13,7 +13,6 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/regularizer"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
-	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
@@ -38,6 +37,8 @@ type combination struct {
 	scales       bool
 	normalizes   bool // WithGradients divides each gradient by its norm.
 	l1, l2, clip float64
+
+	masks maskKind
 
 	scalesDecay, decaysMatrices bool // Options that apply if an optimizer has weight decay.
 }
@@ -80,6 +81,10 @@ func drawCombination(seed uint64) combination {
 	c.net.alike = often(2)
 	c.scalesDecay, c.decaysMatrices = often(2), often(2)
 	c.config.GradientClipValue = []float64{0, 0, 0.01}[rng.IntN(3)]
+	if c.masks = inTurn(masks, seed); c.masks != noMask { // Some examples must count.
+		c.test += 12
+		c.validation += min(c.validation, 1) * 12
+	}
 	return c
 }
 
@@ -98,6 +103,8 @@ var (
 	precisions = []string{"64-true", "32-true", "64-true", "bf16-mixed", "64-true", "16-mixed", "bf16-true"}
 )
 
+var masks = []maskKind{noMask, boolMask, noMask, ownMask, noMask, ownWeights, boolMask, noMask, ownMask}
+
 // inTurn returns the seed's one of all.
 func inTurn[T any](all []T, seed uint64) T { return all[seed%uint64(len(all))] }
 
@@ -109,8 +116,8 @@ func drawSchedule(rng *rand.Rand, seed uint64) trainer.ScheduleConfig {
 
 // String describes the combination for messages.
 func (c combination) String() string {
-	return fmt.Sprintf("%d examples in batches of %d, %d for an update, %d updates, %s, %v, two %v, %+v, schedule %s, decay scaled %v, only matrices %v", c.examples, c.config.BatchSize,
-		c.config.AccumulateGradBatches, c.config.MaxSteps, c.config.Precision, c.optimizers, c.two, c.net, c.config.Schedule.Kind, c.scalesDecay, c.decaysMatrices)
+	return fmt.Sprintf("%d examples in batches of %d, %d for an update, %d updates, %s, masks %d, %v, two %v, %+v, schedule %s, decay scaled %v, only matrices %v", c.examples, c.config.BatchSize,
+		c.config.AccumulateGradBatches, c.config.MaxSteps, c.config.Precision, c.masks, c.optimizers, c.two, c.net, c.config.Schedule.Kind, c.scalesDecay, c.decaysMatrices)
 }
 
 func (c combination) optimizer(i int) optimizer.Interface {
@@ -138,7 +145,7 @@ func (c combination) optimizer(i int) optimizer.Interface {
 func (c combination) task() trainer.Task {
 	if !c.two {
 		one := func(scope *model.Scope, x *graph.Node) *graph.Node { return c.net.build(scope.In("a"), x) }
-		return trainer.Supervised(one, c.loss, c.optimizer(0), metric.NewSparseCategoricalAccuracy("Mean Accuracy", "#acc"))
+		return trainer.Supervised(one, c.loss, c.optimizer(0), metric.NewMeanMetric("Mean Accuracy", "#acc", "", c.masks.accuracy, nil))
 	}
 	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
 		first := c.net.build(scope.In("a"), inputs[0])
@@ -156,10 +163,10 @@ func (c combination) task() trainer.Task {
 // overflow on one device that doesn't on a rank, whose part of the gradient is smaller.
 func (c combination) loss(labels, logits []*graph.Node) *graph.Node {
 	if c.config.Precision != "16-mixed" {
-		return loss.SparseCategoricalCrossEntropyLogits(labels, logits)
+		return c.masks.mean(labels, logits)
 	}
 	wide := []*graph.Node{graph.ConvertDType(logits[0], dtypes.Float32)}
-	return graph.MulScalar(loss.SparseCategoricalCrossEntropyLogits(labels, wide), 0.05)
+	return graph.MulScalar(c.masks.mean(labels, wide), 0.05)
 }
 
 // options are the options of the trainer.
@@ -186,14 +193,17 @@ func (c combination) options() (all []trainer.Option) {
 	if c.normalizes {
 		all = append(all, trainer.WithGradients(byNorm))
 	}
+	if !c.two {
+		all = append(all, trainer.WithTrainMetric("accuracy", c.masks.accuracy))
+	}
 	return all
 }
 
 func (c combination) training() data.Dataset {
 	if c.augmented {
-		return data.Augment(ranktest.Blobs(c.examples), 3, data.RandomCrop(2), data.RandomFlip(0.5))
+		return data.Augment(c.blobs(c.examples), 3, data.RandomCrop(2), data.RandomFlip(0.5))
 	}
-	return ranktest.Blobs(c.examples)
+	return c.blobs(c.examples)
 }
 
 // validationSet returns nil if there is no validation.
@@ -201,7 +211,7 @@ func (c combination) validationSet() data.Dataset {
 	if c.validation == 0 {
 		return nil
 	}
-	return ranktest.Blobs(c.validation)
+	return c.blobs(c.validation)
 }
 
 // build builds the network. Few of its variables have sizes that the numbers of ranks divide.

@@ -15,7 +15,8 @@ import (
 
 // Validate computes the loss and the task's metrics over a dataset, using every example once. It
 // returns them on every rank, under names such as "val/loss" and "val/accuracy". They are weighted
-// by the number of examples, so means are exact for any number of ranks.
+// by the number of examples or, if they divide by a sum over the data, such as the number of values
+// that a mask leaves, by that. So means are exact for any number of ranks.
 //
 // Before Fit, it uses the weights of the newest checkpoint, if there is one, and prints which
 // weights it uses.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
@@ -106,16 +107,30 @@ func newGroup(store *model.Store, g *graph.Graph, ends bool) *group {
 func (b *group) add(variables []*model.Variable, gradients []*graph.Node) []*graph.Node {
 	mean := make([]*graph.Node, len(gradients))
 	for i, gradient := range gradients {
-		sum := b.sum(variables[i], gradient.DType())
-		value := graph.Add(sum.NodeValue(gradient), gradient)
-		if !b.ends {
-			sum.SetNodeValue(value)
-			continue
-		}
-		sum.SetNodeValue(graph.ZerosLike(value))
-		mean[i] = graph.Div(value, graph.ConvertDType(b.size, value.DType()))
+		mean[i] = b.addTo(b.sum(variables[i], gradient.DType()), gradient)
 	}
 	return mean
+}
+
+// addWeight is like add, for the weight of an objective's gradients; nil if it has none.
+func (b *group) addWeight(objective int, weight *graph.Node) *graph.Node {
+	if weight == nil {
+		return nil
+	}
+	zero := shapes.CastAsDType(0, weight.DType())
+	scope := b.store.Scope(path.Join("/", train.AccumulatedGradientsScope))
+	return b.addTo(scope.VariableWithValue(fmt.Sprintf("#weight%d", objective), zero).SetTrainable(false), weight)
+}
+
+// addTo adds a batch's value to a sum.
+func (b *group) addTo(sum *model.Variable, value *graph.Node) (mean *graph.Node) {
+	value = graph.Add(sum.NodeValue(value), value)
+	if !b.ends {
+		sum.SetNodeValue(value)
+		return nil
+	}
+	sum.SetNodeValue(graph.ZerosLike(value))
+	return graph.Div(value, graph.ConvertDType(b.size, value.DType()))
 }
 
 func (b *group) sum(v *model.Variable, dtype dtypes.DType) *model.Variable {

@@ -33,6 +33,12 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 		}
 		metrics = metrics[:last]
 	}
+	last := len(metrics) - 1
+	weights, err := takeWeights(metrics[last])
+	if err != nil {
+		return err
+	}
+	metrics = metrics[:last]
 	names := []string{"the loss", ""}
 	for _, o := range r.task.objectives {
 		names = append(names, "the loss of "+o.Name)
@@ -49,13 +55,16 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 		if i == 0 {
 			r.loss = value
 		}
-		losses, finite := r.at.losses(i), !math.IsNaN(value) && !math.IsInf(value, 0)
+		losses, finite, weight := r.at.losses(i), !math.IsNaN(value) && !math.IsInf(value, 0), 1.
+		if weights != nil {
+			weight = weights[i]
+		}
 		switch {
 		case finite:
-			losses.add(value)
+			losses.add(value, weight)
 		case i >= ofLosses: // A metric of no number says nothing about the training.
 		case r.stepper.lossScale == nil: // Else the update is skipped.
-			losses.add(value)
+			losses.add(value, weight)
 			return r.diverged(names[i], value)
 		}
 	}

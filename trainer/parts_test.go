@@ -173,6 +173,9 @@ const darkRank = "DARK_RANK"
 // dark replaces images by zeros.
 type dark struct{ data.Dataset }
 
+// Fingerprint hides the difference from the ranks.
+func (d dark) Fingerprint() string { return data.Fingerprint(d.Dataset) }
+
 func (d dark) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	inputs, labels, err = d.Dataset.Batch(indices)
 	if err != nil {

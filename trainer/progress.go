@@ -69,10 +69,12 @@ type position struct {
 // mean is a running mean of losses.
 type mean struct {
 	Sum   checkpoint.Number `json:"sum"`
-	Count float64           `json:"count"` // Of losses, or a rank's part of their number.
+	Count float64           `json:"count"` // The sum of the weights of the losses, or a rank's part of it.
 }
 
-func (m *mean) add(value float64) { m.Sum, m.Count = m.Sum+checkpoint.Number(value), m.Count+1 }
+func (m *mean) add(value, weight float64) {
+	m.Sum, m.Count = m.Sum+checkpoint.Number(value*weight), m.Count+weight
+}
 
 // divided returns a rank's part of the totals of that many ranks. So each batch counts the same in
 // the next report, even those that were trained by another number of ranks.

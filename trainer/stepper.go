@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed"
+	"gonbatch/distributed/weigh"
 	"gonbatch/internal/plural"
 )
 
@@ -53,6 +54,7 @@ type stepper struct {
 	kind                                   programKind // Of the program that is being built or run.
 	shown                                  shownGradients
 	losses                                 []*graph.Node // Of the objectives, in the graph that is being built. Nil with one loss, which GoMLX keeps.
+	means                                  means         // Of the graph that is being built.
 	saidTypes                              bool          // See sayTypes.
 	trainBounds, evalBounds, predictBounds bounds
 	added                                  *graph.Node // What the step's layers add to each of these losses, such as L2 regularization; nil if nothing.
@@ -84,15 +86,14 @@ func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Nod
 	if len(losses) != len(s.objectives) {
 		panic(fmt.Errorf("trainer: the step gave %s for %s", plural.Of(len(losses), "loss"), plural.Of(len(s.objectives), "objective")))
 	}
-	total := losses[0]
 	for i, l := range losses {
 		if !l.Shape().IsScalar() {
 			panic(fmt.Errorf("trainer: the loss of %q has the shape %s: it must be a scalar (graph.ReduceAllMean)", s.objectives[i].Name, l.Shape()))
 		}
-		if i > 0 {
-			total = graph.Add(total, l)
-		}
+		losses[i] = s.meanLoss(l)
 	}
+	s.means.total = weigh.Sum(s.means.losses)
+	total := s.means.total.Value
 	s.losses, s.added = losses, train.TotalLoss(total.Graph())
 	return total
 }
@@ -166,6 +167,7 @@ func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*gra
 	for i, size := range sizes {
 		means = append(means, batches.add(trained(scopes[i], g), all[:size])...)
 		all = all[size:]
+		s.means.shares[i] = batches.addWeight(i, s.means.shares[i])
 	}
 	return means
 }
@@ -175,6 +177,7 @@ func (s *stepper) gradientsOf(objective int, scope *model.Scope, loss *graph.Nod
 	if s.added != nil {
 		loss = graph.Add(loss, s.added)
 	}
+	loss = s.weighted(objective, loss)
 	own := widened(graph.Gradient(s.lossScale.scaled(loss), s.asUsed(trained(scope, loss.Graph()), loss.Graph())...))
 	if len(own) == 0 {
 		o := s.objectives[objective]
@@ -198,10 +201,18 @@ func (s *stepper) asUsed(variables []*model.Variable, g *graph.Graph) []*graph.N
 // averaged returns the means of the gradients over the ranks or, if nothing needs these whole, this
 // rank's parts of them.
 func (s *stepper) averaged(g *graph.Graph, scopes []*model.Scope, gradients []*graph.Node) []*graph.Node {
+	n, weights := len(gradients), s.means.weights()
 	if s.scatters() {
-		return widened(s.world.ScatterGradients(s.store, s.compressed(gradients)))
+		gradients = widened(s.world.ScatterGradients(s.store, s.compressed(gradients)))
+		for i, weight := range weights {
+			weights[i] = graph.DivScalar(s.world.SumOverRanks(weight), s.world.Size())
+		}
+		s.means.unweighted(scopes, g, gradients, weights)
+		return gradients
 	}
-	gradients = widened(s.world.AverageGradients(s.store, s.compressed(gradients)))
+	gradients = widened(s.world.AverageGradients(s.store, append(s.compressed(gradients), weights...)))
+	gradients, weights = gradients[:n], gradients[n:]
+	s.means.unweighted(scopes, g, gradients, weights)
 	if s.kind == updatesAndShows {
 		s.shown.build(scopes, g, gradients)
 	}

@@ -201,11 +201,13 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 	}
 	lossFn := func(labels, predictions []*graph.Node) *graph.Node {
 		s.losses, s.added = nil, nil
+		s.means.begin()
 		givenLabels := slices.Clone(labels)
 		var total *graph.Node
 		if t.step == nil {
 			copy(labels, labelsFor(predictions, labels)) // In place: GoMLX passes the same slice to the metrics.
-			total = t.lossOf(labels, predictions)
+			total = s.meanLoss(t.lossOf(labels, predictions))
+			s.means.total = s.means.losses[0]
 			addLossesAs(total.DType(), total.Graph())
 		} else {
 			copy(labels, s.precision.inputs(labels))
@@ -239,8 +241,9 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 		}
 	}
 	for _, m := range s.trainMetrics {
-		trainMetrics = append(trainMetrics, m.gomlx())
+		trainMetrics = append(trainMetrics, m.gomlx(s))
 	}
+	trainMetrics = append(trainMetrics, meansMetric{metric.NewBaseMetric("means", "means", "means", nil, nil), &s.means, t.objectives})
 	if s.lossScale != nil {
 		trainMetrics = append(trainMetrics, scaleMetric{metric.NewBaseMetric("loss scale", "scale", "loss scale", nil, nil), s.lossScale})
 	}

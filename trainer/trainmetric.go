@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/metric"
+
+	"gonbatch/distributed/weigh"
 )
 
 // trainMetric is a metric of the batches of a training.
@@ -23,8 +25,9 @@ type trainMetric struct {
 //
 //	trainer.WithTrainMetric("accuracy", metric.SparseCategoricalAccuracyGraph)
 //
-// value is a mean over the examples of a batch, or has a value for each. For an Adversarial task,
-// the predictions are the inputs of the step.
+// value is a mean over the examples of a batch, or has a value for each. A batch whose mean divides
+// by a sum over its data, such as the number of values that a mask leaves, counts as that. For an
+// Adversarial task, the predictions are the inputs of the step.
 func WithTrainMetric(name string, value metric.BaseMetricGraph) Option {
 	return func(t *Trainer) { t.trainMetrics = append(t.trainMetrics, trainMetric{name, value}) }
 }
@@ -50,13 +53,15 @@ func (t *Trainer) checkTrainMetrics() error {
 func (m trainMetric) logged() string { return "train/" + m.name }
 
 // gomlx returns the metric as GoMLX's trainer computes it in a step.
-func (m trainMetric) gomlx() metric.Interface {
+func (m trainMetric) gomlx(s *stepper) metric.Interface {
 	value := func(scope *model.Scope, labels, predictions []*graph.Node) *graph.Node {
 		x := m.value(scope, labels, predictions)
 		if x.DType() != dtypes.Float64 { // Half precision is too coarse for the mean, and integers have none.
 			x = graph.ConvertDType(x, dtypes.Float32)
 		}
-		return graph.ReduceAllMean(x)
+		mean := weigh.Metric(s.store, graph.ReduceAllMean(x))
+		s.means.metrics = append(s.means.metrics, mean)
+		return mean.Value
 	}
 	return metric.NewBaseMetric(m.name, m.name, "train metric", value, nil)
 }
