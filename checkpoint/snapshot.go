@@ -83,6 +83,9 @@ func collect(store *model.Store, pass func(name string, t *tensors.Tensor) (*ten
 	var names renamer
 	isWeight := weights(store)
 	for v := range store.IterVariables() {
+		if err := Misplaced(v); err != nil {
+			return nil, fmt.Errorf("checkpoint: %w", err)
+		}
 		name := names.stable(v.Path())
 		if !v.HasValue() {
 			if isWeight(v) {

@@ -1,11 +1,13 @@
 package checkpoint
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/metric"
@@ -51,6 +53,31 @@ func weights(store *model.Store) func(*model.Variable) bool {
 func OnlyTraining(path string) bool {
 	scope, rest, nested := strings.Cut(strings.TrimPrefix(path, model.ScopeSeparator), model.ScopeSeparator)
 	return nested && (trainingScopes[scope] || inOptimizerScope(rest)) || !nested && trainingVariables[scope]
+}
+
+// Misplaced returns an error if a variable is trained, but in a scope of variables that only
+// training needs: nothing would take it for a part of the model. The variables of metrics may look
+// so after they are loaded.
+func Misplaced(v *model.Variable) error {
+	if !v.Trainable || !OnlyTraining(v.Path()) || randomScope.MatchString(v.Path()) {
+		return nil
+	}
+	for scope := range strings.SplitSeq(v.Scope(), model.ScopeSeparator) {
+		if trainingScopes[scope] {
+			return fmt.Errorf("the model has the weight %s, but in scopes with the name %q GoMLX keeps what isn't part of a model: give the layer's scope another name", v.Path(), scope)
+		}
+	}
+	return nil
+}
+
+// MisplacedIn returns an error if a graph uses a variable that is Misplaced.
+func MisplacedIn(store *model.Store, g *graph.Graph) error {
+	for v := range store.IterVariables() {
+		if err := Misplaced(v); err != nil && v.InUseByGraph(g) {
+			return err
+		}
+	}
+	return nil
 }
 
 // inOptimizerScope reports whether one of the scopes of a path is an optimizer's: an optimizer that

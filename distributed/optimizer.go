@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"gonbatch/checkpoint"
 	"gonbatch/distributed/weigh"
 )
 
@@ -116,6 +117,9 @@ func (w *World) shareForStep(store *model.Store, gradients []*graph.Node) {
 		panic(err)
 	}
 	if len(gradients) > 0 {
+		if err := checkpoint.MisplacedIn(store, gradients[0].Graph()); err != nil {
+			panic(fmt.Errorf("distributed: %w", err))
+		}
 		w.warnOfLocalNorms(store, gradients[0].Graph())
 	}
 	w.forecaster.sees(store)

@@ -6,6 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
 	"gonbatch/distributed"
 	"gonbatch/distributed/ranktest"
 )
@@ -52,4 +58,21 @@ func TestInitRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReservedScope: a loop of one's own refuses weights where GoMLX keeps variables that each rank
+// has for itself.
+func TestReservedScope(t *testing.T) {
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun}, 2, func(t *testing.T) {
+		w := initWorld(t)
+		net := func(scope *model.Scope, x *graph.Node) *graph.Node { return smallNet(scope.In("metrics"), x) }
+		trainer := train.NewTrainer(w.Backend(), model.NewStore(), net, loss.SparseCategoricalCrossEntropyLogits, w.Optimizer(optimizer.Adam().Done()), nil, nil)
+		loader, err := w.Loader(ranktest.Blobs(24), distributed.LoaderOptions{BatchSize: 12})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := epoch(w, trainer, loader); err == nil || !strings.Contains(err.Error(), "the model has the weight /metrics/") {
+			t.Errorf("got %v", err)
+		}
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"gonbatch/checkpoint"
 	"gonbatch/internal/dtype"
 	"gonbatch/internal/plural"
 )
@@ -28,6 +29,16 @@ type modelGraph func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.
 
 // build builds a model in the precision of the training run.
 func (s *stepper) build(scope *model.Scope, inputs, labels []*graph.Node, f modelGraph) []*graph.Node {
+	outputs := s.buildAs(scope, inputs, labels, f)
+	if len(outputs) > 0 {
+		if err := checkpoint.MisplacedIn(s.store, outputs[0].Graph()); err != nil {
+			panic(fmt.Errorf("trainer: %w", err))
+		}
+	}
+	return outputs
+}
+
+func (s *stepper) buildAs(scope *model.Scope, inputs, labels []*graph.Node, f modelGraph) []*graph.Node {
 	types := s.precision.types()
 	if len(inputs) == 0 {
 		return f(scope, inputs, labels)

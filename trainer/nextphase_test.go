@@ -2,7 +2,9 @@ package trainer_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,6 +182,63 @@ func TestNextPhaseOutOfDate(t *testing.T) {
 	}
 	_, second = twoPhases(t, dir, 2)
 	mustFit(t, second)
+}
+
+// noted is a logger that keeps hyper-parameters.
+type noted struct {
+	*ledger
+	params map[string]any
+}
+
+func (n noted) Params(params map[string]any) error {
+	maps.Copy(n.params, params)
+	return nil
+}
+
+// TestNextPhaseFlags: flags and the environment don't change what the program sets for a phase, and
+// the trainer says so; the parameters of LogParams are those of all phases that follow.
+func TestNextPhaseFlags(t *testing.T) {
+	t.Setenv("TRAINER_MAX_EPOCHS", "2")
+	t.Setenv("TRAINER_LOG_EVERY", "7")
+	c := inFolder(t.TempDir())
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	c.AddFlags(flags)
+	if err := flags.Parse([]string{"-gradient_clip_norm", "0.5", "-drop_last=false"}); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	first, _ := newTrainer(t, c, blobTask(plainNet), trainer.WithOutput(&out))
+	if err := first.LogParams(map[string]any{"width": 7}); err != nil {
+		t.Fatal(err)
+	}
+	mustFit(t, first)
+	log := noted{&ledger{map[string]float64{}}, map[string]any{}}
+	second, err := first.NextPhase(blobTask(plainNet), func(c *trainer.Config) { c.MaxEpochs, c.GradientClipNorm, c.DropLast = 3, 1, new(true) }, trainer.WithLogger(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustFit(t, second)
+	third, err := second.NextPhase(blobTask(plainNet), func(c *trainer.Config) { c.LogEvery = 9 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := first.Config()
+	for i, got := range []trainer.Config{second.Config(), third.Config()} {
+		if got.MaxEpochs != 3 || got.GradientClipNorm != 1 || !*got.DropLast || got.LogEvery != []int{7, 9}[i] {
+			t.Errorf("phase %d: %d epochs, clip norm %g, drop last %v, log every %d", i+2, got.MaxEpochs, got.GradientClipNorm, *got.DropLast, got.LogEvery)
+		}
+	}
+	if got.MaxEpochs != 2 || got.GradientClipNorm != 0.5 || *got.DropLast {
+		t.Errorf("phase 1: %d epochs, clip norm %g, drop last %v", got.MaxEpochs, got.GradientClipNorm, *got.DropLast)
+	}
+	for _, want := range []string{"-phase-2: warning: max_epochs: the program sets 3 for this phase; 2, of a flag, the environment or a file, is for the phases before", "drop_last: the program sets true", "gradient_clip_norm: the program sets 1"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output lacks %q:\n%s", want, out.String())
+		}
+	}
+	if log.params["width"] != 7 || log.params["max_epochs"] != "3" {
+		t.Errorf("phase 2 has logged %v", log.params)
+	}
 }
 
 // TestNextPhaseStore: a phase has the hyper-parameters of the one before, but not its store.

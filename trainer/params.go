@@ -14,6 +14,15 @@ import (
 // to the run directory, where result.Compare shows them, to TensorBoard and to MLflow. The trainer
 // logs its configuration, the optimizers and the dataset by itself. Other ranks do nothing.
 func (t *Trainer) LogParams(params map[string]any) error {
+	if t.ownParams == nil {
+		t.ownParams = map[string]any{}
+	}
+	maps.Copy(t.ownParams, params)
+	return t.logOf(params)
+}
+
+// logOf logs hyper-parameters.
+func (t *Trainer) logOf(params map[string]any) error {
 	if t.logger == nil {
 		return nil
 	}
@@ -22,7 +31,11 @@ func (t *Trainer) LogParams(params map[string]any) error {
 
 // logParams logs the hyper-parameters of the training.
 func (r *run) logParams(training data.Dataset) error {
-	params := r.config.params(r.ownSchedule())
+	params := maps.Clone(r.ownParams)
+	if params == nil {
+		params = map[string]any{}
+	}
+	maps.Copy(params, r.config.params(r.ownSchedule()))
 	for _, o := range r.task.objectives {
 		maps.Copy(params, optimizerParams(o))
 	}
@@ -31,7 +44,7 @@ func (r *run) logParams(training data.Dataset) error {
 	}
 	maps.Copy(params, r.scopeParams())
 	maps.Copy(params, r.surroundings(training))
-	return r.LogParams(params)
+	return r.logOf(params)
 }
 
 // surroundings returns the hyper-parameters that are no settings.
@@ -59,7 +72,7 @@ func (t *Trainer) logRates() error {
 	if len(params) == 0 {
 		return nil
 	}
-	return t.LogParams(params)
+	return t.logOf(params)
 }
 
 // params returns the fields of the configuration by name, as text, except those without a value.

@@ -3,6 +3,8 @@ package trainer
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/gomlx/gomlx/ml/model"
@@ -11,10 +13,11 @@ import (
 // NextPhase returns a trainer for the next phase of the training, such as fine-tuning with another
 // optimizer, after Fit. It begins with the current weights of t, which LoadBest and LoadAverage
 // change, and has its world, its output, its further validation sets, its hyper-parameters, and its
-// configuration as changed by change, which may be nil. Flags, the environment and a file have the
-// last word, as in New. Pass all other options again, such as callbacks; Freeze and ScaleRate of
-// this phase have no effect on the next one. WithStore replaces the hyper-parameters; the store of
-// t is an error.
+// configuration as changed by change, which may be nil. Flags, the environment and a file change it
+// too, as in New, but not what change has changed: -max_epochs is for the first phase if the second
+// has its own. Parameters of LogParams are logged again. Pass all other options again, such as
+// callbacks; Freeze and ScaleRate of this phase have no effect on the next one. WithStore replaces
+// the hyper-parameters; the store of t is an error.
 //
 //	check(first.Fit(ctx, trainSet, validationSet))
 //	second, err := first.NextPhase(task, func(c *trainer.Config) { c.MaxEpochs = 5 }, trainer.ScaleRate("/body", 0.1))
@@ -32,6 +35,13 @@ func (t *Trainer) NextPhase(task Task, change func(*Config), options ...Option) 
 	if change != nil {
 		change(&c)
 	}
+	c.ofPhase = map[string]bool{}
+	maps.Copy(c.ofPhase, t.given.ofPhase)
+	for name, f := range t.given.fields() {
+		if !reflect.DeepEqual(f.value.Interface(), c.fields()[name].value.Interface()) {
+			c.ofPhase[name] = true
+		}
+	}
 	c.Name, c.phase = t.given.Name, t.given.phase+1
 	if c.Name == "" {
 		c.Name = t.config.Name
@@ -39,6 +49,7 @@ func (t *Trainer) NextPhase(task Task, change func(*Config), options ...Option) 
 	inherit := func(next *Trainer) {
 		next.store, next.out = storeLike(t.store), t.out
 		next.further = append(next.further, t.further...)
+		next.ownParams = maps.Clone(t.ownParams)
 		next.beganAfter = append(slices.Clone(t.beganAfter), t.weightsStep())
 	}
 	check := func(next *Trainer) {

@@ -46,6 +46,31 @@ func TestRefusedTwice(t *testing.T) {
 	}
 }
 
+// TestReservedScopes: a model with weights where GoMLX keeps variables of its own is refused: they
+// would not be in the checkpoints.
+func TestReservedScopes(t *testing.T) {
+	for scope, refused := range map[string]bool{
+		"metrics": true, "optimizers": true, "AdamOptimizer": true, "trainer": true, "acc_grads": true, "body/optimizers": true,
+		"Metrics": false, "body/metrics": false, "optimizer": false,
+	} {
+		net := func(s *model.Scope, x *graph.Node) *graph.Node {
+			for name := range strings.SplitSeq(scope, "/") {
+				s = s.In("%s", name)
+			}
+			return layers.Dense(s, graph.Reshape(x, x.Shape().Dimensions[0], -1), true, ranktest.Classes)
+		}
+		for _, precision := range []string{"32-true", "bf16-mixed"} {
+			c := inFolder(t.TempDir())
+			c.Precision = precision
+			tr, _ := newTrainer(t, c, blobTask(net))
+			err := tr.Fit(t.Context(), ranktest.Blobs(24), nil)
+			if (err != nil) != refused || refused && !strings.Contains(err.Error(), "the model has the weight /"+scope+"/") {
+				t.Errorf("%s, %s: got %v", scope, precision, err)
+			}
+		}
+	}
+}
+
 // TestDamagedForAll: if Test could not load a checkpoint, Fit does not train over it.
 func TestDamagedForAll(t *testing.T) {
 	c := inFolder(t.TempDir())

@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,7 +75,7 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 	if file == "" {
 		file = getenv(EnvPrefix + "CONFIG")
 	}
-	given := map[string]bool{}
+	given, program := map[string]bool{}, c
 	for _, own := range []**bool{&c.Shuffle, &c.DropLast} {
 		if *own != nil {
 			*own = new(**own) // A file must not change the caller's.
@@ -102,12 +104,32 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 			}
 		}
 	}
+	c.keepOfPhase(program, given)
 	c.chosen = c.set(given)
 	c.setDefaults(given)
 	if err := c.check(); err != nil {
 		return c, fmt.Errorf("trainer: %w", err)
 	}
 	return c, nil
+}
+
+// keepOfPhase restores what the program has changed for this phase.
+func (c *Config) keepOfPhase(program Config, given map[string]bool) {
+	fields, own := c.fields(), program.fields()
+	for _, name := range slices.Sorted(maps.Keys(c.ofPhase)) {
+		if value := fields[name].value; given[name] && !reflect.DeepEqual(value.Interface(), own[name].value.Interface()) {
+			c.overruled = append(c.overruled, fmt.Sprintf("%s: the program sets %s for this phase; %s, of a flag, the environment or a file, is for the phases before", name, orEmpty(text(own[name].value)), orEmpty(text(value))))
+			value.Set(own[name].value)
+			delete(given, name)
+		}
+	}
+}
+
+func orEmpty(text string) string {
+	if text == "" {
+		return "the default"
+	}
+	return text
 }
 
 // set returns which fields have a value: a source has given it, or the program.

@@ -60,8 +60,9 @@ type Trainer struct {
 	saved     *position            // Of the newest checkpoint.
 	earlier   *int64               // Updates of the trainers before this one; nil until Fit begins.
 
-	beganAfter []int64 // The steps after which the phases before this one ended.
-	refused    error   // By an option.
+	ownParams  map[string]any // Those of LogParams.
+	beganAfter []int64        // The steps after which the phases before this one ended.
+	refused    error          // By an option.
 
 	newScale    bool // The precision scales losses, but that checkpoint has no scale.
 	newAverages bool // The weights have averages, but that checkpoint has none.
@@ -138,6 +139,9 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	}
 	if err := t.open(); err != nil {
 		return nil, err
+	}
+	for _, line := range config.overruled {
+		t.printf("%swarning: %s\n", t.label(), line)
 	}
 	return t, nil
 }
