@@ -84,7 +84,7 @@ func DCGANGenerator(c DCGANConfig) func(scope *model.Scope, z *graph.Node) *grap
 		for i := range c.halvings() {
 			layer, channels := scope.In("layer_%d", i), c.Width<<(c.halvings()-1-i)
 			x = enlarged(layer, x, channels, i > 0)
-			x = activation.Relu(cnn.BatchNorm(layer, x).Momentum(0.9).Epsilon(1e-5).Done())
+			x = activation.Relu(cnn.BatchNorm(layer, x).Done())
 		}
 		return graph.Tanh(enlarged(scope.In("image"), x, c.Channels, true))
 	}
@@ -126,7 +126,7 @@ func DCGANDiscriminator(c DCGANConfig) func(scope *model.Scope, x *graph.Node) *
 			layer := scope.In("layer_%d", i)
 			x = cnn.Convolution(layer, x).Channels(c.Width << i).KernelSize(4).Strides(2).PadSame().UseBias(false).Done()
 			if i > 0 {
-				x = cnn.BatchNorm(layer, x).Momentum(0.9).Epsilon(1e-5).Done()
+				x = cnn.BatchNorm(layer, x).Done()
 			}
 			x = activation.LeakyReluWith(x, 0.2)
 		}

@@ -80,5 +80,5 @@ func residual(scope *model.Scope, x *graph.Node, channels, stride int) *graph.No
 // ResNets.
 func normalizedConvolution(scope *model.Scope, x *graph.Node, channels, kernel, stride int) *graph.Node {
 	y := cnn.Convolution(scope, x).Channels(channels).KernelSize(kernel).Strides(stride).PadSame().UseBias(false).Done()
-	return cnn.BatchNorm(scope, y).Momentum(0.9).Epsilon(1e-5).Done()
+	return cnn.BatchNorm(scope, y).Done()
 }

@@ -24,8 +24,8 @@ import (
 // package cnn. A file doesn't say whether a weight is that of a Conv2d or of a ConvTranspose2d: for
 // the latter, add transposed_conv to the scope that cnn.TransposedConvolution is given, as in
 // "up": "/up_0/transposed_conv". InitFromNames converts others, such as a Linear after a Flatten
-// (see TorchFlattened) or an Embedding; both can be used for one file, for different scopes. Give
-// cnn.BatchNorm PyTorch's Epsilon, 1e-5, and Momentum, 0.9.
+// (see TorchFlattened) or an Embedding; both can be used for one file, for different scopes. A
+// network with other numbers than PyTorch's defaults needs them here too: see docs/lightning.md.
 //
 // A layer without a scope is left out, with its sublayers; the name "" leaves out all that have no
 // other name. With a scope, it is the only layer of a file without names, such as a Linear's.

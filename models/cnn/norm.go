@@ -27,26 +27,27 @@ type BatchNormBuilder struct {
 // https://arxiv.org/abs/1502.03167). In training it uses the mean and variance of the batch, and
 // keeps moving averages of them for inference.
 //
-// It replaces GoMLX's norm.BatchNorm(scope, x, -1): it has the same values, gradients, defaults and
-// variables, so each can load the other's checkpoints, and norm.UpdateBatchNormAverages works. On a
-// CPU its gradient takes a fifth of the time.
+// It replaces GoMLX's norm.BatchNorm(scope, x, -1): it has the same values, gradients and
+// variables, so each can load the other's checkpoints, and norm.UpdateBatchNormAverages works. Its
+// defaults are PyTorch's, and those of GoMLX are .Momentum(0.99).Epsilon(1e-3). On a CPU its
+// gradient takes a fifth of the time.
 //
 // In a training run on several ranks, package trainer makes it normalize over the whole batch; in
 // your own loop, World.SyncBatchNorm does. Otherwise each rank uses its own part of the batch.
 // Ranks must have parts of the same size.
 func BatchNorm(scope *model.Scope, x *graph.Node) *BatchNormBuilder {
-	return &BatchNormBuilder{scope: scope, x: x, momentum: 0.99, epsilon: 1e-3, trainable: true}
+	return &BatchNormBuilder{scope: scope, x: x, momentum: 0.9, epsilon: 1e-5, trainable: true}
 }
 
-// Momentum sets the weight of the past in the moving averages. The default is 0.99. (PyTorch's
-// momentum is the weight of the present: its 0.1 is 0.9 here.)
+// Momentum sets the weight of the past in the moving averages. The default is 0.9,
+// which is PyTorch's: its momentum, 0.1, is the weight of the present. Keras and GoMLX have 0.99.
 func (b *BatchNormBuilder) Momentum(momentum float64) *BatchNormBuilder {
 	b.momentum = momentum
 	return b
 }
 
 // Epsilon sets the value that is added to the variance before its square root is taken. The default
-// is 1e-3. (PyTorch's is 1e-5.)
+// is 1e-5, as in PyTorch. Keras and GoMLX have 1e-3.
 func (b *BatchNormBuilder) Epsilon(epsilon float64) *BatchNormBuilder {
 	b.epsilon = epsilon
 	return b
