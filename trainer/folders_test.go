@@ -2,6 +2,7 @@ package trainer_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,6 +91,37 @@ func TestTwoProcessesOneFolder(t *testing.T) {
 	err := tr.Fit(t.Context(), ranktest.Blobs(145), nil)
 	if err == nil || !strings.Contains(err.Error(), "was written by another process meanwhile (training \"main\" of a program outside of a run)") {
 		t.Errorf("got %v, want to learn of the other training run", err)
+	}
+}
+
+// TestRestartBesideAnotherRun: a run that shares its folder of checkpoints begins from that of an
+// earlier run, but a restart doesn't go on from what another run has written since.
+func TestRestartBesideAnotherRun(t *testing.T) {
+	dir, root := t.TempDir(), t.TempDir()
+	start := func(run string, epochs int, kill int64) error {
+		t.Setenv(rundir.EnvDir, filepath.Join(root, run))
+		if err := os.MkdirAll(filepath.Join(root, run), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		c := trainer.Config{Name: "net", MaxEpochs: epochs, BatchSize: 12, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
+		tr, _ := newTrainer(t, c, blobTask(plainNet), killAt(kill))
+		err := tr.Fit(t.Context(), ranktest.Blobs(145), nil)
+		return errors.Join(err, tr.WaitForCheckpoints())
+	}
+	for _, step := range []struct {
+		run    string
+		epochs int
+		kill   int64
+		want   string // In the error; "" for none.
+	}{
+		{"a", 2, 20, errKilled.Error()}, {"b", 4, 26, errKilled.Error()}, {"b", 4, 40, errKilled.Error()}, {"b", 4, 0, ""},
+		{"a", 6, 0, "was written by the run b, which has trained in this folder since this run began"},
+		{"a", 6, 0, "was written by the run b"}, {"c", 6, 0, ""}, {"b", 6, 0, "was written by the run c"},
+	} {
+		err := start(step.run, step.epochs, step.kill)
+		if (err == nil) != (step.want == "") || err != nil && !strings.Contains(err.Error(), step.want) {
+			t.Fatalf("%+v: got %v", step, err)
+		}
 	}
 }
 

@@ -3,10 +3,15 @@ package trainer
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"gonbatch/checkpoint"
+	"gonbatch/internal/rundir"
 )
 
 // others detects checkpoints that another process writes to this training run's folder at the same
@@ -43,6 +48,39 @@ func (o *others) check(run string) error {
 			info.Path, by.Name, describeRun(by.Run))
 	}
 	return nil
+}
+
+// checkOrigin returns an error if the newest checkpoint in a folder outside of the run is that of
+// another run, and isn't the one from which this run began: a restart would go on with the other
+// run's weights, and call them its own. Only rank 0 calls it.
+func (t *Trainer) checkOrigin() error {
+	if t.saver == nil || !t.env.InRun() || t.origin.Found && t.origin.At.Run == t.env.RunName() || within(t.saver.path, t.env.Dir.Checkpoints()) {
+		return nil
+	}
+	origin := "none\n"
+	if t.origin.Found {
+		origin = fmt.Sprintf("%s of %s %s\n", t.origin.Path, t.origin.At.Run, t.origin.At.Writer)
+	}
+	path := filepath.Join(t.env.Dir.Origins(), fileName(t.config.Name))
+	first, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(t.env.Dir.Origins(), 0o777); err != nil {
+			return err
+		}
+		return rundir.WriteFileAtomic(path, []byte(origin), 0o666)
+	case err != nil || string(first) == origin:
+		return err
+	case !t.origin.Found:
+		return nil // The checkpoint from which it began was removed.
+	}
+	return fmt.Errorf("%s was written by %s, which has trained in this folder since this run began: two training runs save to one folder: give each its own (checkpoint.dir); to go on from that checkpoint, submit the notebook as a new run", t.origin.Path, describeRun(t.origin.At.Run))
+}
+
+// within reports whether a path is in a folder.
+func within(path, folder string) bool {
+	relative, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(relative)
 }
 
 func describeRun(run string) string {

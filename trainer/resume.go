@@ -55,6 +55,9 @@ func (t *Trainer) resume(identity facts) error {
 	if t.saver != nil && t.saver.others != nil {
 		t.saver.others.note()
 	}
+	if err := t.world.OnMain(t.checkOrigin); err != nil {
+		return err
+	}
 	if !t.origin.Found {
 		t.resumed = true
 		return nil
