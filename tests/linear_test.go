@@ -57,6 +57,14 @@ func linearOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 	u = newUser(t, ranktest.QuickCompilation)
 	out = u.mustSubmit(t, "--local", "--tasks", "1", example(t, "linear_regression.ipynb"), "--", "-max_epochs", "4")
 	checkSame(t, "on two nodes", losses, checkRegression(t, u, out, 4))
+	run := u.run(t).Path()
+	if out, err := u.submit(t, "resume", run, "--", "-max_epoch", "5"); err == nil || !strings.Contains(out, "did you mean -max_epochs?") {
+		t.Errorf("resumed with a flag that isn't there: %v\n%s", err, out)
+	}
+	wantAll(t, u.mustSubmit(t, "resume", run, "--", "-max_epochs", "5"), "goes on from its newest checkpoint with -max_epochs 5", "training resumes after", "epoch 5")
+	if _, err := u.submit(t, "resume", run, "-p", "x=1"); err == nil {
+		t.Error("resume takes parameters")
+	}
 }
 
 // checkSame compares validation losses with those of one rank.

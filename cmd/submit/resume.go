@@ -16,25 +16,33 @@ runs the programs in the run directory, on SLURM or on this machine as before. C
 succeeded are skipped, and training resumes from its newest checkpoint. Options replace those with
 which the run was submitted.
 
+Arguments after -- are passed to the programs, after those that they got before. With them, training
+goes on even if it had ended: the first cell that trains runs again, and all cells after it. The
+result isn't that of a training with these arguments from the beginning.
+
 ` + aboutRun
 
 func newResumeCommand(a *app) *cobra.Command {
 	opts := newSubmitOptions()
 	cmd := &cobra.Command{
-		Use:   "resume [flags] RUN",
+		Use:   "resume [flags] RUN [-- ARGS]",
 		Short: "Resume a run that ended early",
 		Long:  resumeLong,
 		Example: `  submit resume 4711
-  submit resume --nodes 4 -F runs/mnist-20261121-101500-4f2a`,
-		Args: oneArg("RUN"),
+  submit resume --nodes 4 -F runs/mnist-20261121-101500-4f2a
+  submit resume 4711 -- -max_epochs 20`,
+		Args: beforeDash(oneArg("RUN")),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("param") {
+				return submit.Usagef("resume takes no parameters (-p), because they are compiled into the run's programs: submit the notebook again; arguments after -- can change flags")
+			}
 			runs, r, err := a.findRun(cmd, args[0])
 			if err != nil {
 				return err
 			}
 			ctx, stop := submit.Interruptible(cmd.Context())
 			defer stop()
-			err = runs.Resume(ctx, r, func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, opts.Manner)
+			err = runs.Resume(ctx, r, run.Changes{Job: func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, Args: args[1:]}, opts.Manner)
 			return submit.BlameInterrupt(ctx, err)
 		},
 	}
@@ -46,6 +54,8 @@ func newResumeCommand(a *app) *cobra.Command {
 			cmd.Flags().AddFlag(f)
 		}
 	})
+	cmd.Flags().StringArrayP("param", "p", nil, "")
+	_ = cmd.Flags().MarkHidden("param") // For a better error than that of an unknown flag.
 	addRunRoot(cmd)
 	return cmd
 }

@@ -87,6 +87,14 @@ func MarkFinished(d Dir, cell string, n int) error {
 	return WriteFileAtomic(d.finishedCell(cell), fmt.Appendln(nil, n), 0o600)
 }
 
+// Reopen forgets that a cell ended well, so that the next start runs it again.
+func Reopen(d Dir, cell string) error {
+	if err := os.Remove(d.finishedCell(cell)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("run cell %s again: %w", cell, err)
+	}
+	return nil
+}
+
 // FinishedCells returns the names of the cells that ended well, sorted.
 func FinishedCells(d Dir) ([]string, error) {
 	entries, err := os.ReadDir(d.Finished())

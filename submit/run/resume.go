@@ -14,10 +14,20 @@ import (
 	"gonbatch/submit/store"
 )
 
-// Resume starts an ended run again, with the changes that change makes to its job, and attends to
-// it. It checks everything that it can refuse first.
-func (rs *Runs) Resume(ctx context.Context, r Run, change func(*submit.JobSpec) error, m Manner) error {
-	s, err := rs.resume(ctx, r, change, m.NoSubmit)
+// Changes are what a resumed run does differently.
+type Changes struct {
+	// Job changes the job.
+	Job func(*submit.JobSpec) error
+	// Args are passed to the programs after those that they got before. If there are some, the
+	// training goes on even if it has ended: the first cell that trains runs again, and all after
+	// it.
+	Args []string
+}
+
+// Resume starts an ended run again, with changes, and attends to it. It checks everything that it
+// can refuse first.
+func (rs *Runs) Resume(ctx context.Context, r Run, c Changes, m Manner) error {
+	s, err := rs.resume(ctx, r, c, m.NoSubmit)
 	if err != nil {
 		return err
 	}
@@ -26,7 +36,7 @@ func (rs *Runs) Resume(ctx context.Context, r Run, change func(*submit.JobSpec) 
 }
 
 // resume hands an ended run to its scheduler again. It holds the run's lock meanwhile.
-func (rs *Runs) resume(ctx context.Context, r Run, change func(*submit.JobSpec) error, noSubmit bool) (s Started, err error) {
+func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s Started, err error) {
 	lock, err := rs.lock(ctx, r.Dir)
 	if err != nil {
 		return s, err
@@ -38,11 +48,15 @@ func (rs *Runs) resume(ctx context.Context, r Run, change func(*submit.JobSpec) 
 	if r, err = rs.mayResume(ctx, r, noSubmit); err != nil {
 		return s, err
 	}
-	asked, err := rs.resumedSpec(r, change)
+	asked, err := rs.resumedSpec(r, c)
 	if err != nil {
 		return s, err
 	}
-	if err := needWork(r.Manifest, asked); err != nil {
+	again, flags, err := rs.trainOn(ctx, asked, c.Args)
+	if err != nil {
+		return s, err
+	}
+	if err := needWork(r.Manifest, asked, again); err != nil {
 		return s, err
 	}
 	decided, err := r.Scheduler.Prepare(ctx, asked, noSubmit)
@@ -52,21 +66,27 @@ func (rs *Runs) resume(ctx context.Context, r Run, change func(*submit.JobSpec) 
 	if err := errors.Join(writeJob(r.Scheduler, r.Dir, asked, decided), lock.Check(), ctx.Err()); err != nil {
 		return s, err
 	}
-	if err := rs.restart(r); err != nil {
+	for _, cell := range again {
+		if err := rundir.Reopen(r.Dir, cell.Name); err != nil {
+			return s, err
+		}
+	}
+	if err := rs.restart(r, flags); err != nil {
 		return s, err
 	}
 	return rs.handOver(ctx, r.Scheduler, decided, noSubmit)
 }
 
 // resumedSpec returns the job as it was submitted, with the user's changes.
-func (rs *Runs) resumedSpec(r Run, change func(*submit.JobSpec) error) (submit.JobSpec, error) {
+func (rs *Runs) resumedSpec(r Run, c Changes) (submit.JobSpec, error) {
 	spec, err := submit.ReadSpec(r.Dir)
 	if err != nil {
 		return spec, fmt.Errorf("run %s cannot be resumed: %w", r.Dir.Name(), err)
 	}
-	if err := change(&spec); err != nil {
+	if err := c.Job(&spec); err != nil {
 		return spec, err
 	}
+	spec.Args = append(spec.Args, c.Args...)
 	if err := spec.CheckFor(r.Scheduler); err != nil {
 		return spec, err
 	}
@@ -74,10 +94,11 @@ func (rs *Runs) resumedSpec(r Run, change func(*submit.JobSpec) error) (submit.J
 }
 
 // needWork refuses a run that has nothing left to do, or whose programs are gone or have changed.
-func needWork(m rundir.Manifest, spec submit.JobSpec) error {
+func needWork(m rundir.Manifest, spec submit.JobSpec, again []rundir.Cell) error {
 	left := 0
 	for _, cell := range spec.Cells {
-		if rundir.IsFinished(spec.RunDir, cell.Name) {
+		runs := slices.ContainsFunc(again, func(c rundir.Cell) bool { return c.Name == cell.Name })
+		if rundir.IsFinished(spec.RunDir, cell.Name) && !runs {
 			continue
 		}
 		left++
@@ -86,7 +107,11 @@ func needWork(m rundir.Manifest, spec submit.JobSpec) error {
 		}
 	}
 	if left == 0 {
-		return fmt.Errorf("run %s has nothing left to do: all of its %s succeeded", spec.RunDir.Name(), plural.Of(len(spec.Cells), "cell"))
+		hint := ""
+		if _, err := firstToTrain(spec); err == nil {
+			hint = fmt.Sprintf("; to train on, pass arguments: submit resume %s -- -max_epochs 20", spec.RunDir.Name())
+		}
+		return fmt.Errorf("run %s has nothing left to do: all of its %s succeeded%s", spec.RunDir.Name(), plural.Of(len(spec.Cells), "cell"), hint)
 	}
 	return nil
 }
@@ -117,7 +142,7 @@ func checkProgram(m rundir.Manifest, dir rundir.Dir, cell rundir.Cell) error {
 
 // restart turns the run back into one that has not ended, and records the resumption with its
 // command line.
-func (rs *Runs) restart(r Run) error {
+func (rs *Runs) restart(r Run, flags map[string]string) error {
 	for _, path := range []string{r.Dir.ExitStatus(), r.Dir.EndingPath()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -134,6 +159,9 @@ func (rs *Runs) restart(r Run) error {
 	known = slices.Compact(known)
 	return rundir.UpdateManifest(r.Dir, func(m *rundir.Manifest) {
 		m.Resumed = append(m.Resumed, rundir.Resumption{Time: rs.Now(), CommandLine: rs.CommandLine, JobID: r.Manifest.JobID, State: m.State, Jobs: known})
+		if len(flags) > 0 {
+			m.Flags = flags
+		}
 		m.JobID, m.Cluster, m.Process, m.Submitted = "", "", nil, nil
 		m.ForgetEnd()
 	})

@@ -34,7 +34,7 @@ func Run(t *testing.T, self string, environ []string, newFixture func(t *testing
 		name string
 		test func(*testing.T, *job)
 	}{
-		{"ends well", endsWell}, {"fails", fails}, {"is cancelled", isCancelled}, {"is resumed", isResumed}, {"restarts", restarts}, {"a bug", aBug}, {"is followed", isFollowed}, {"submits a notebook", submitsANotebook},
+		{"ends well", endsWell}, {"fails", fails}, {"is cancelled", isCancelled}, {"is resumed", isResumed}, {"trains on", trainsOn}, {"restarts", restarts}, {"a bug", aBug}, {"is followed", isFollowed}, {"submits a notebook", submitsANotebook},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			j := &job{t: t, out: &buffer{}, err: &buffer{}}
@@ -72,7 +72,7 @@ func endsWell(t *testing.T, j *job) {
 	j.wants("completed", func(r report.Run) bool {
 		return r.Ended && r.Restarts == 0 && r.Cells == report.Cells{All: 2, Finished: 2}
 	})
-	if err := j.runs.Resume(t.Context(), j.find(), keep, run.Manner{}); err == nil || !strings.Contains(err.Error(), "nothing left to do") {
+	if err := j.runs.Resume(t.Context(), j.find(), run.Changes{Job: keep}, run.Manner{}); err == nil || !strings.Contains(err.Error(), "nothing left to do") {
 		t.Errorf("it can be resumed: %v", err)
 	}
 	if c, err := j.runs.Cancel(t.Context(), j.find()); c.Ended != "completed" || err != nil {
@@ -105,7 +105,7 @@ func isCancelled(t *testing.T, j *job) {
 	j.waitFor("running-0")
 	j.waitFor("running-1")
 	j.wants("running", func(r report.Run) bool { return !r.Ended })
-	if err := j.runs.Resume(t.Context(), j.find(), keep, run.Manner{}); err == nil || !strings.Contains(err.Error(), "has not ended") {
+	if err := j.runs.Resume(t.Context(), j.find(), run.Changes{Job: keep}, run.Manner{}); err == nil || !strings.Contains(err.Error(), "has not ended") {
 		t.Errorf("it can be resumed while it runs: %v", err)
 	}
 	if c, err := j.runs.Cancel(t.Context(), j.find()); c.Ended != "" || err != nil {
@@ -130,6 +130,44 @@ func isResumed(t *testing.T, j *job) {
 		t.Errorf("log of rank 0: %q, want %q", got, want)
 	}
 	j.wants("completed", func(r report.Run) bool { return r.Restarts == 1 })
+}
+
+// trainsOn: a run that has ended well trains on with more arguments, which follow those of earlier
+// starts: the first cell that trains runs again, and all after it.
+func trainsOn(t *testing.T, j *job) {
+	j.fixture.Spec.Args = []string{"-first"}
+	j.stage("prepare", `[ "$rank" = 0 ] || exit 0; echo "prepare $*"`,
+		"train", `[ "$rank" = 0 ] || exit 0; echo "train $*, restart $RESTARTS"; mkdir -p "$CHECKPOINTS/train/step-1"; touch "$CHECKPOINTS/train/step-1/`+rundir.CheckpointFile+`"`,
+		"plot", `[ "$rank" = 0 ] || exit 0; echo "plot $*"`)
+	if err := j.start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range [][]string{{"-max_epochs", "6"}, {"-x"}} {
+		if err := j.runs.Resume(t.Context(), j.find(), run.Changes{Job: keep, Args: more}, run.Manner{Follow: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `prepare -first
+train -first, restart 0
+plot -first
+train -first -max_epochs 6, restart 1
+plot -first -max_epochs 6
+train -first -max_epochs 6 -x, restart 2
+plot -first -max_epochs 6 -x
+`
+	if got := j.read(j.dir.RankLog(0)); got != want {
+		t.Errorf("log of rank 0: %q, want %q", got, want)
+	}
+	if !strings.Contains(j.err.String(), "training goes on from its newest checkpoint with -max_epochs 6: this isn't the result") {
+		t.Errorf("it isn't said what that means: %s", j.err)
+	}
+	j.stage("once", `exit 0`)
+	if err := j.start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.runs.Resume(t.Context(), j.find(), run.Changes{Job: keep, Args: []string{"-x"}}, run.Manner{}); err == nil || !strings.Contains(err.Error(), "has no checkpoints") {
+		t.Errorf("without checkpoints: %v", err)
+	}
 }
 
 // dying is a training run whose rank 0 dies at the given updates, one in each start, and then
@@ -257,7 +295,7 @@ func (j *job) stage(cells ...string) {
 	spec.Name, spec.RunDir, spec.WorkDir = "job", dir, j.workDir
 	for i := 0; i < len(cells); i += 2 {
 		spec.Cells = append(spec.Cells, rundir.Cell{Name: cells[i]})
-		variables := strings.NewReplacer("$PROGRESS", dir.Progress(), "$RESTARTS", "$"+rundir.EnvRestarts)
+		variables := strings.NewReplacer("$PROGRESS", dir.Progress(), "$CHECKPOINTS", dir.Checkpoints(), "$RESTARTS", "$"+rundir.EnvRestarts)
 		text := "#!/bin/bash\n" + whoAmI + variables.Replace(cells[i+1]) + "\n"
 		if err := os.WriteFile(dir.Program(cells[i]), []byte(text), 0o755); err != nil {
 			j.t.Fatal(err)
@@ -274,7 +312,7 @@ func keep(*submit.JobSpec) error { return nil }
 
 // start starts or resumes the run, and waits for its end.
 func (j *job) start() error {
-	return j.runs.Resume(context.WithoutCancel(j.t.Context()), j.find(), keep, run.Manner{Follow: true})
+	return j.runs.Resume(context.WithoutCancel(j.t.Context()), j.find(), run.Changes{Job: keep}, run.Manner{Follow: true})
 }
 
 func (j *job) find() run.Run {

@@ -2,12 +2,19 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
 
+	"gonbatch/internal/source"
 	"gonbatch/internal/userdir"
 	"gonbatch/submit"
 	"gonbatch/submit/build"
 	"gonbatch/submit/export"
+	"gonbatch/submit/export/input"
 	"gonbatch/submit/report"
 )
 
@@ -57,6 +64,34 @@ func CheckArgs(shell submit.Shell, m *export.Module, spec submit.JobSpec) error 
 		}
 	}
 	return nil
+}
+
+// CheckMoreArgs is CheckArgs for a run that is resumed with more arguments. It reads the programs
+// in the run directory, and returns the values of their flags.
+func CheckMoreArgs(ctx context.Context, shell submit.Shell, spec submit.JobSpec) (flags map[string]string, err error) {
+	sourceDir, err := source.Dir(ctx, source.Options{Getenv: shell.Getenv})
+	if err != nil {
+		return nil, err
+	}
+	flags = map[string]string{}
+	for _, cell := range spec.Cells {
+		text, err := os.ReadFile(filepath.Join(spec.RunDir.Sources(), cell.Source()))
+		if !cell.TakesArgs() || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		program := input.ReadProgram(string(text), sourceDir)
+		switch problem, sure := program.Problem(cell.Name, spec.CellArgs(cell)); {
+		case problem != "" && sure:
+			return nil, submit.Usagef("cell %s (%s): %s", cell.Label(), cell.Name, problem)
+		case problem != "":
+			shell.Warn("cell %s (%s): %s", cell.Label(), cell.Name, problem)
+		}
+		maps.Copy(flags, program.Values(spec.CellArgs(cell)))
+	}
+	return flags, nil
 }
 
 // texts returns the findings as strings.

@@ -49,6 +49,9 @@ func (p Program) Problem(name string, args []string) (problem string, sure bool)
 	return problem, !undefined || !p.open
 }
 
+// Values returns the values of the program's flags: see FlagValues.
+func (p Program) Values(args []string) map[string]string { return FlagValues(p.flags, args) }
+
 // meant suggests a flag for a mistyped one.
 func (p Program) meant(name string) string {
 	var names []string
