@@ -25,10 +25,11 @@ func (s JobSpec) WithArgs(cells []rundir.Cell) []rundir.Cell {
 	return cells
 }
 
-// CellArgs returns the arguments of a cell's program: the cell's own, then the job's.
+// CellArgs returns the arguments of a cell's program: the cell's own, the job's, and those of its
+// resumption.
 func (s JobSpec) CellArgs(cell rundir.Cell) []string {
 	if !cell.TakesArgs() {
 		return cell.Args
 	}
-	return slices.Concat(cell.Args, s.Args)
+	return slices.Concat(cell.Args, s.Args, s.MoreArgs)
 }

@@ -51,6 +51,8 @@ type JobSpec struct {
 	// Args are passed to every cell's program after the cell's own, except to tests and shell
 	// commands.
 	Args []string
+	// MoreArgs are those of "submit resume", and follow Args.
+	MoreArgs []string
 	// MaxRestarts is how often the job may restart: after its programs were told to stop, after a
 	// preemption or a node failure, and when a rank of a training run has died; 0 is never.
 	MaxRestarts int

@@ -58,7 +58,7 @@ func linearOnTwoNodes(t *testing.T, c *cluster.Cluster) {
 	out = u.mustSubmit(t, "--local", "--tasks", "1", example(t, "linear_regression.ipynb"), "--", "-max_epochs", "4")
 	checkSame(t, "on two nodes", losses, checkRegression(t, u, out, 4))
 	run := u.run(t).Path()
-	if out, err := u.submit(t, "resume", run, "--", "-max_epoch", "5"); err == nil || !strings.Contains(out, "did you mean -max_epochs?") {
+	if out, err := u.submit(t, "resume", run, "--", "-max_epoch", "5"); err == nil || !strings.Contains(out, "did you mean -max_epochs?") { // A warning, then the program's error.
 		t.Errorf("resumed with a flag that isn't there: %v\n%s", err, out)
 	}
 	wantAll(t, u.mustSubmit(t, "resume", run, "--", "-max_epochs", "5"), "goes on from its newest checkpoint with -max_epochs 5", "training resumes after", "epoch 5")

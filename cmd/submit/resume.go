@@ -16,9 +16,10 @@ runs the programs in the run directory, on SLURM or on this machine as before. C
 succeeded are skipped, and training resumes from its newest checkpoint. Options replace those with
 which the run was submitted.
 
-Arguments after -- are passed to the programs, after those that they got before. With them, training
-goes on even if it had ended: the first cell that trains runs again, and all cells after it. The
-result isn't that of a training with these arguments from the beginning.
+Arguments after -- are passed to the programs, after those of the submission, and in place of those
+of an earlier resume. With them, training goes on even if it had ended: the first cell that trains
+runs again, and all cells after it. The result isn't that of a training with these arguments from
+the beginning.
 
 ` + aboutRun
 

@@ -18,9 +18,9 @@ import (
 type Changes struct {
 	// Job changes the job.
 	Job func(*submit.JobSpec) error
-	// Args are passed to the programs after those that they got before. If there are some, the
-	// training goes on even if it has ended: the first cell that trains runs again, and all after
-	// it.
+	// Args are passed to the programs after those of the submission, in place of those of an earlier
+	// resumption. If there are some, the training goes on even if it has ended: the first cell that
+	// trains runs again, and all after it.
 	Args []string
 }
 
@@ -71,7 +71,7 @@ func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s 
 			return s, err
 		}
 	}
-	if err := rs.restart(r, flags); err != nil {
+	if err := rs.restart(r, asked, flags); err != nil {
 		return s, err
 	}
 	return rs.handOver(ctx, r.Scheduler, decided, noSubmit)
@@ -86,7 +86,9 @@ func (rs *Runs) resumedSpec(r Run, c Changes) (submit.JobSpec, error) {
 	if err := c.Job(&spec); err != nil {
 		return spec, err
 	}
-	spec.Args = append(spec.Args, c.Args...)
+	if len(c.Args) > 0 {
+		spec.MoreArgs = c.Args
+	}
 	if err := spec.CheckFor(r.Scheduler); err != nil {
 		return spec, err
 	}
@@ -141,8 +143,8 @@ func checkProgram(m rundir.Manifest, dir rundir.Dir, cell rundir.Cell) error {
 }
 
 // restart turns the run back into one that has not ended, and records the resumption with its
-// command line.
-func (rs *Runs) restart(r Run, flags map[string]string) error {
+// command line and, if there are new arguments, those of its cells and the values of all flags.
+func (rs *Runs) restart(r Run, asked submit.JobSpec, flags map[string]string) error {
 	for _, path := range []string{r.Dir.ExitStatus(), r.Dir.EndingPath()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -159,8 +161,13 @@ func (rs *Runs) restart(r Run, flags map[string]string) error {
 	known = slices.Compact(known)
 	return rundir.UpdateManifest(r.Dir, func(m *rundir.Manifest) {
 		m.Resumed = append(m.Resumed, rundir.Resumption{Time: rs.Now(), CommandLine: rs.CommandLine, JobID: r.Manifest.JobID, State: m.State, Jobs: known})
-		if len(flags) > 0 {
+		if flags != nil {
 			m.Flags = flags
+			for i, cell := range m.Cells {
+				if at := slices.IndexFunc(asked.Cells, func(c rundir.Cell) bool { return c.Name == cell.Name }); at >= 0 {
+					m.Cells[i].Args = asked.CellArgs(asked.Cells[at])
+				}
+			}
 		}
 		m.JobID, m.Cluster, m.Process, m.Submitted = "", "", nil, nil
 		m.ForgetEnd()

@@ -132,8 +132,8 @@ func isResumed(t *testing.T, j *job) {
 	j.wants("completed", func(r report.Run) bool { return r.Restarts == 1 })
 }
 
-// trainsOn: a run that has ended well trains on with more arguments, which follow those of earlier
-// starts: the first cell that trains runs again, and all after it.
+// trainsOn: a run that has ended well trains on with more arguments, which follow those of the
+// submission: the first cell that trains runs again, and all after it.
 func trainsOn(t *testing.T, j *job) {
 	j.fixture.Spec.Args = []string{"-first"}
 	j.stage("prepare", `[ "$rank" = 0 ] || exit 0; echo "prepare $*"`,
@@ -152,8 +152,8 @@ train -first, restart 0
 plot -first
 train -first -max_epochs 6, restart 1
 plot -first -max_epochs 6
-train -first -max_epochs 6 -x, restart 2
-plot -first -max_epochs 6 -x
+train -first -x, restart 2
+plot -first -x
 `
 	if got := j.read(j.dir.RankLog(0)); got != want {
 		t.Errorf("log of rank 0: %q, want %q", got, want)
