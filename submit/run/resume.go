@@ -18,9 +18,9 @@ import (
 type Changes struct {
 	// Job changes the job.
 	Job func(*submit.JobSpec) error
-	// Args are passed to the programs after those of the submission, in place of those of an earlier
-	// resumption. If there are some, the training goes on even if it has ended: the first cell that
-	// trains runs again, and all after it.
+	// Args are passed to the programs after those of the submission, in place of those of an
+	// earlier resumption. If there are some, the training goes on even if it has ended: the first
+	// cell that trains runs again, and all after it.
 	Args []string
 }
 
