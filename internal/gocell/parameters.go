@@ -1,12 +1,15 @@
 package gocell
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // parameterLine matches a line of the cell in which papermill passes parameters.
@@ -33,6 +36,9 @@ func TypedParameters(code string, earlier []string) string {
 		}
 		if keyword, kind := declaration(parts[1], earlier); keyword != "" {
 			value := parts[2]
+			if kind == durationType {
+				value = durationOf(value)
+			}
 			if composite := compositeType.FindString(value); composite != "" && kind != "" {
 				value, kind = kind+value[len(composite):], ""
 			}
@@ -40,6 +46,22 @@ func TypedParameters(code string, earlier []string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+const durationType = "time.Duration"
+
+// durationOf returns a duration that papermill wrote as a string, such as "90s". Anything else
+// becomes a string that the compiler refuses, and that says why: a number would be nanoseconds.
+func durationOf(value string) string {
+	text, err := strconv.Unquote(value)
+	if err != nil {
+		text = value
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return strconv.Quote(text + " is not a time.Duration: give one such as 90s or 1h30m")
+	}
+	return fmt.Sprintf("time.Duration(%d)", d.Nanoseconds())
 }
 
 // declaration describes the last declaration of a variable or constant in the cells: its keyword,
@@ -60,6 +82,22 @@ func declaration(name string, cells []string) (keyword, kind string) {
 		}
 	}
 	return "", ""
+}
+
+// IsDuration reports whether an expression is time.Duration itself or is made of numbers and time's
+// units.
+func IsDuration(expr ast.Expr) bool {
+	switch x := expr.(type) {
+	case *ast.SelectorExpr:
+		pkg, ok := x.X.(*ast.Ident)
+		units := "Duration Nanosecond Microsecond Millisecond Second Minute Hour"
+		return ok && pkg.Name == "time" && strings.Contains(" "+units+" ", " "+x.Sel.Name+" ")
+	case *ast.BinaryExpr:
+		return IsDuration(x.X) || IsDuration(x.Y)
+	case *ast.ParenExpr:
+		return IsDuration(x.X)
+	}
+	return false
 }
 
 func specOf(d *ast.GenDecl, name string) (spec *ast.ValueSpec, at int) {
@@ -86,6 +124,9 @@ func typeOf(source string, spec *ast.ValueSpec, at int, typed bool) string {
 	}
 	if at >= len(spec.Values) || !typed {
 		return ""
+	}
+	if IsDuration(spec.Values[at]) {
+		return durationType
 	}
 	switch value := spec.Values[at].(type) {
 	case *ast.BasicLit:

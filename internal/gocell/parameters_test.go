@@ -3,13 +3,16 @@ package gocell
 import "testing"
 
 func TestTypedParameters(t *testing.T) {
-	earlier := []string{"var a float32 = 1\nvar d = 0.5", "const n = 3\nvar (\n\tlist = []float64{1}\n\tcount = int64(2)\n)", "%env A B\nvar a int32", "not Go", "%%\nx := 1"}
+	earlier := []string{"var a float32 = 1\nvar d = 0.5", "const n = 3\nvar (\n\tlist = []float64{1}\n\tcount = int64(2)\n)", "%env A B\nvar a int32", "var pause = 2 * time.Second\nvar limit time.Duration", "not Go", "%%\nx := 1"}
 	tests := []struct{ name, code, want string }{
 		{name: "declared type", code: "// Parameters\nvar a = 3\n", want: "// Parameters\nvar a int32 = 3\n"},
 		{name: "type of a literal", code: "// Parameters\nvar d = 3", want: "// Parameters\nvar d float64 = 3"},
 		{name: "const of a literal", code: "// Parameters\nvar n = 4", want: "// Parameters\nconst n = 4"},
 		{name: "list", code: "// Parameters\nvar list = []int{1}", want: "// Parameters\nvar list = []float64{1}"},
 		{name: "conversion", code: "// Parameters\nvar count = 7", want: "// Parameters\nvar count int64 = 7"},
+		{name: "duration", code: "// Parameters\nvar pause = \"500ms\"", want: "// Parameters\nvar pause time.Duration = time.Duration(500000000)"},
+		{name: "duration of a declared type", code: "// Parameters\nvar limit = \"1h\"", want: "// Parameters\nvar limit time.Duration = time.Duration(3600000000000)"},
+		{name: "duration without a unit", code: "// Parameters\nvar pause = 3", want: "// Parameters\nvar pause time.Duration = \"3 is not a time.Duration: give one such as 90s or 1h30m\""},
 		{name: "not declared", code: "// Parameters\nvar z = 7", want: "// Parameters\nvar z = 7"},
 		{name: "another cell", code: "var a = 3", want: "var a = 3"},
 		{name: "more than parameters", code: "// Parameters\nvar a = 3\nfunc f() {}", want: "// Parameters\nvar a = 3\nfunc f() {}"},

@@ -65,6 +65,7 @@ func TestParseErrors(t *testing.T) {
 	cell := `"cells":[{"cell_type":"code","source":"","metadata":{}}]`
 	tests := []struct{ name, data, want string }{
 		{"empty", " \n", "notebook n.ipynb: the file is empty"},
+		{"Latin-1", "{\n \"a\": \"caf\xe9\"}", "notebook n.ipynb: line 2, column 11: the file isn't UTF-8 (byte 0xe9); if it is Latin-1, convert it with: iconv -f LATIN1 -t UTF-8"},
 		{"not JSON", "{\n \"cells\": [,]\n}", "notebook n.ipynb: not JSON: line 2, column 12: invalid character ',' looking for beginning of value"},
 		{"cut off", `{"cells": [`, "notebook n.ipynb: not JSON: line 1, column 11: unexpected end of JSON input"},
 		{"not an object", `[1]`, "notebook n.ipynb: not a notebook: the file holds a JSON array, want an object"},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxMinor is the newest minor version of nbformat 4 for which this package was written. Later ones
@@ -33,10 +34,19 @@ func Parse(name string, data []byte) (*Notebook, error) {
 	return nb, nil
 }
 
-// checkEncoding refuses UTF-16, which editors on Windows write.
+// checkEncoding refuses UTF-16, which editors on Windows write, and Latin-1 and the like, of which
+// the letters would be lost.
 func checkEncoding(data []byte) error {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.IndexByte(data[:min(2, len(data))], 0) >= 0 {
 		return errors.New("the file is UTF-16; save it as UTF-8, for example with: iconv -f UTF-16 -t UTF-8")
+	}
+	if !utf8.Valid(data) {
+		at := 0
+		for r, size := utf8.DecodeRune(data); r != utf8.RuneError || size != 1; r, size = utf8.DecodeRune(data[at:]) {
+			at += size
+		}
+		line, col := position(data, int64(at)+1)
+		return fmt.Errorf("line %d, column %d: the file isn't UTF-8 (byte 0x%x); if it is Latin-1, convert it with: iconv -f LATIN1 -t UTF-8", line, col, data[at])
 	}
 	return nil
 }

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"gonbatch/internal/yamldoc"
-	"gonbatch/submit"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"gonbatch/internal/yamldoc"
+	"gonbatch/submit"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -70,13 +71,27 @@ func parseParams(data []byte) (values map[string]string, lines map[string]int, e
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		name, value := root.Content[i], root.Content[i+1]
-		if value.Kind != yaml.ScalarNode || value.Tag == "!!null" {
-			return nil, nil, fmt.Errorf("line %d: %s: give one number, string or boolean", name.Line, name.Value)
+		text, err := textOf(value)
+		if err != nil {
+			return nil, nil, fmt.Errorf("line %d: %s: %w", name.Line, name.Value, err)
 		}
 		if _, twice := values[name.Value]; twice {
 			return nil, nil, fmt.Errorf("line %d: %s is set twice", name.Line, name.Value)
 		}
-		values[name.Value], lines[name.Value] = value.Value, name.Line
+		values[name.Value], lines[name.Value] = text, name.Line
 	}
 	return values, lines, nil
+}
+
+// textOf returns a value as -p takes it: a list as [1, 2], a map as {a: 1}.
+func textOf(value *yaml.Node) (string, error) {
+	switch {
+	case value.Kind == yaml.SequenceNode || value.Kind == yaml.MappingNode:
+		value.Style = yaml.FlowStyle
+		text, err := yaml.Marshal(value)
+		return strings.TrimSpace(string(text)), err
+	case value.Kind != yaml.ScalarNode || value.Tag == "!!null":
+		return "", errors.New("give a number, a string, a boolean, a list or a map")
+	}
+	return value.Value, nil
 }

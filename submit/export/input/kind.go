@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gonbatch/internal/gocell"
 )
 
 // kind describes the values that a parameter can have, and how Go writes them.
@@ -17,6 +19,8 @@ type kind struct {
 	// name is the Go type as written in source; "" if the cell alone does not determine it.
 	name  string
 	basic *types.Basic // nil for other types
+	// composite is the type of a list or of a map with strings as keys; nil for others.
+	composite types.Type
 	// convert is the type to which a value must be converted so that the parameter keeps its type;
 	// "" if none.
 	convert  string
@@ -31,7 +35,7 @@ func newKind(e *editor, spec *ast.ValueSpec, i int) kind {
 	if i < len(spec.Values) {
 		value = spec.Values[i]
 	}
-	if isDuration(spec.Type) || spec.Type == nil && isDuration(value) {
+	if gocell.IsDuration(spec.Type) || spec.Type == nil && gocell.IsDuration(value) {
 		return kind{name: "time.Duration", duration: true}
 	}
 	if call, ok := value.(*ast.CallExpr); ok {
@@ -40,7 +44,7 @@ func newKind(e *editor, spec *ast.ValueSpec, i int) kind {
 		}
 	}
 	typ := e.typeOf(spec.Names[i])
-	k := kind{name: strings.TrimPrefix(types.TypeString(typ, func(*types.Package) string { return "" }), "untyped ")}
+	k := kind{name: strings.TrimPrefix(typeName(typ), "untyped ")}
 	if typ == types.Typ[types.Invalid] {
 		k.name = ""
 		if spec.Type != nil {
@@ -49,6 +53,10 @@ func newKind(e *editor, spec *ast.ValueSpec, i int) kind {
 		return k
 	}
 	k.basic, _ = typ.Underlying().(*types.Basic)
+	if isComposite(typ) {
+		k.composite = typ
+		return k
+	}
 	if spec.Type == nil && !literalType[typ.String()] {
 		k.convert = k.name
 	}
@@ -59,22 +67,6 @@ func newKind(e *editor, spec *ast.ValueSpec, i int) kind {
 var literalType = map[string]bool{
 	"int": true, "float64": true, "string": true, "bool": true,
 	"untyped int": true, "untyped float": true, "untyped string": true, "untyped bool": true,
-}
-
-// isDuration reports whether an expression is time.Duration itself or is made of numbers and time's
-// units.
-func isDuration(expr ast.Expr) bool {
-	switch x := expr.(type) {
-	case *ast.SelectorExpr:
-		pkg, ok := x.X.(*ast.Ident)
-		units := "Duration Nanosecond Microsecond Millisecond Second Minute Hour"
-		return ok && pkg.Name == "time" && strings.Contains(" "+units+" ", " "+x.Sel.Name+" ")
-	case *ast.BinaryExpr:
-		return isDuration(x.X) || isDuration(x.Y)
-	case *ast.ParenExpr:
-		return isDuration(x.X)
-	}
-	return false
 }
 
 // zero returns the value of a parameter declared without one.
@@ -111,10 +103,12 @@ func (k kind) plainLiteral(text string) (string, error) {
 			return "", errors.New("not a time.Duration; give one such as 90s or 1h30m")
 		}
 		return fmt.Sprintf("time.Duration(%d)", d.Nanoseconds()), nil
+	case k.composite != nil:
+		return compositeLiteral(k.composite, text)
 	case k.basic == nil && k.name == "":
 		return "", errors.New("its type cannot be known from this cell; declare it with a number, a string or a boolean")
 	case k.basic == nil:
-		return "", fmt.Errorf("its type is %s; only numbers, strings, booleans and time.Duration can be set", k.name)
+		return "", fmt.Errorf("its type is %s; only numbers, strings, booleans, time.Duration, and lists and maps of these can be set", k.name)
 	}
 	switch info := k.basic.Info(); {
 	case info&types.IsBoolean != 0:
@@ -130,7 +124,7 @@ func (k kind) plainLiteral(text string) (string, error) {
 	case info&types.IsString != 0:
 		return strconv.Quote(text), nil
 	}
-	return "", fmt.Errorf("its type is %s; only numbers, strings, booleans and time.Duration can be set", k.name)
+	return "", fmt.Errorf("its type is %s; only numbers, strings, booleans, time.Duration, and lists and maps of these can be set", k.name)
 }
 
 // bits returns the size of a number's type; 64 if it is untyped.
