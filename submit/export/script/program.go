@@ -29,11 +29,11 @@ while [ -n "$gonbatch_passed" ]; do # A signal ended the waiting, not the progra
 done
 `
 
-// endOnPurpose ends a script with the exit code of its program where that isn't a failure: 75 from
-// a program that was told to stop asks for a restart, and 130 or 143 means that a signal ended it
-// on purpose.
+// endOnPurpose ends a script with the exit code of its program where that isn't a failure, because
+// somebody told the script to stop: 75 asks for a restart, and 130 or 143 means that the signal
+// ended the program.
 const endOnPurpose = `[ "$code" -ne 75 ] || { [ -z "$gonbatch_told" ] && ! [ -e "$` + rundir.EnvStopped + `" ]; } || exit 75
-[ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
+[ "$code" -ne 130 ] && [ "$code" -ne 143 ] || [ -z "$gonbatch_told" ] || exit "$code"
 `
 
 // Program returns the script that starts the program of a cell that runs once, may fail or has its

@@ -32,6 +32,8 @@ func TestProgram(t *testing.T) {
 		{name: "fails with that code", program: "exit 75", mayFail: true, code: 0, output: "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 75\n"},
 		{name: "was told to stop", program: "trap 'echo saved; exit 75' USR1; kill -USR1 $PPID; while :; do sleep 0.05; done", mayFail: true, code: 75, output: "saved\n"},
 		{name: "was cancelled", program: "kill -TERM $PPID; while :; do sleep 0.05; done", mayFail: true, code: 143, output: ""},
+		{name: "ends as if interrupted", program: "exit 130", mayFail: true, output: "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 130\n"},
+		{name: "ends itself by a signal", program: "kill -TERM $$", mayFail: true, output: "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 143\n"},
 		{name: "is captured", program: "echo out; sleep 0.1; echo err >&2; exit 3", code: 3, output: "out\nerr\n", capture: "a b.txt", captured: "out\nerr\n"},
 		{name: "is added", program: "cat", output: "input", capture: "old.txt", add: true, captured: "before\ninput"},
 		{name: "is written again", program: "cat", output: "input", capture: "old.txt", captured: "input"},
