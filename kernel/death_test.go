@@ -66,3 +66,12 @@ func TestRefuse(t *testing.T) {
 		}
 	}
 }
+
+// TestGoNBEndsAtOnce: so do those of one whose GoNB ends as it starts.
+func TestGoNBEndsAtOnce(t *testing.T) {
+	for i, end := range runCells(t, []string{"var n = 1", "%%\nfmt.Println(n)"}, "GOPATH=relative") {
+		if end[0] != "error" || end[1] != "KernelNotStarted" || !strings.Contains(end[2], "gonb: it ended at once: ") || !strings.Contains(end[2], "GOPATH entry is relative") {
+			t.Errorf("cell %d: %q", i+1, end)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -141,6 +142,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 		Program: found.gopls, Dir: s.moduleDir, Built: filepath.Join(s.cell(), build.BuiltFile), Environ: gonb.Env, Log: log,
 	})
 	defer helper.Close()
+	var ready atomic.Bool
 	relayed := make(chan error, 1)
 	relayCtx, endRelay := context.WithCancelCause(ctx)
 	history, _ := userdir.State(environment(opts.Environ).get, "history.jsonl") // The user may have no place for it.
@@ -151,12 +153,19 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir, NotebookDir: notebookDir(), Module: s.moduleDir, Kept: s.keep()}),
 			KeepFile: filepath.Join(s.seed(), "gonbatch__keep.go"), KeepDir: s.keep(),
 			Stdin: s.stdin(), StdinPipe: s.stdinPipe(), Waiting: func() bool { return waitsForInput(s.stdinPipe()) },
-			HistoryFile: history, Interrupt: interrupt, Settle: settle, Answered: s.showMain, Log: opts.Log,
+			HistoryFile: history, Interrupt: interrupt, Settle: settle, Ready: func() { ready.Store(true) }, Answered: s.showMain, Log: opts.Log,
 		})
 	}()
-	if err = runTree(ctx, gonb, stopGrace); err != nil {
+	err = runTree(ctx, gonb, stopGrace)
+	if err == nil && !ready.Load() && ctx.Err() == nil {
+		err = errors.New("exit status 0")
+	}
+	if err != nil {
 		chatter.showIn(opts.Log)
 		endRelay(&relay.Died{Reason: chatter.reason(err)})
+		if !ready.Load() {
+			err = &notStarted{fmt.Errorf("it ended at once: %s", chatter.reason(err))}
+		}
 		err = fmt.Errorf("kernel: %s: %w", found.gonb, err)
 	}
 	endRelay(nil)

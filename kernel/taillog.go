@@ -38,8 +38,12 @@ func (l *tailLog) showIn(log io.Writer) {
 	_, _ = log.Write(l.text)
 }
 
-// lastWords finds the line in which Go's runtime says why a program ends.
-var lastWords = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*$`)
+// lastWords finds the line in which Go's runtime says why a program ends, or GoNB's log, with the
+// error before it.
+var lastWords = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*$|(?:^E\d{4} [^\]\n]*\] .*\n(?:(?:[^IWEF\n]|[IWEF][^\d\n]).*\n)*)?^F\d{4} [^\]\n]*\] .*$`)
+
+// logPrefix is what GoNB's log has before its words.
+var logPrefix = regexp.MustCompile(`(?m)^[EF]\d{4} [^\]\n]*\] (?:\x1b\[[\d;]*m\[\w*\]\x1b\[0m )?`)
 
 // reason says why a process ended, given its exit error.
 func (l *tailLog) reason(ended error) string {
@@ -47,7 +51,7 @@ func (l *tailLog) reason(ended error) string {
 	defer l.mu.Unlock()
 	switch words := lastWords.Find(l.text); {
 	case words != nil:
-		return fmt.Sprintf("%s (%v)", words, ended)
+		return fmt.Sprintf("%s (%v)", logPrefix.ReplaceAll(words, nil), ended)
 	case ended.Error() == "signal: killed":
 		return "it was killed, as the system does when there is no memory left"
 	}

@@ -129,6 +129,9 @@ func (r *relay) setReady() {
 	case <-r.ready:
 	default:
 		close(r.ready)
+		if r.opts.Ready != nil {
+			r.opts.Ready()
+		}
 	}
 }
 

@@ -48,6 +48,8 @@ type Options struct {
 	// Settle waits until GoNB has noticed the interrupts that it was sent: one that it notices late
 	// would end the next cell. It may be nil.
 	Settle func()
+	// Ready is called when GoNB has started. It may be nil.
+	Ready func()
 	// Answered is called when GoNB has answered a request. It may be nil.
 	Answered func() error
 	// Log receives refused messages, and errors.
