@@ -54,6 +54,9 @@ func TestDocs(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Usage, m.Help, m.Runner, job)
 	}
+	b.WriteString("\nGoNB takes any line that begins with % or ! for a magic or a command, even inside a block comment or\n" +
+		"a raw string. A job does the same, so that a notebook means the same in all programs that run it.\n" +
+		"The kernel, `submit` and `submit check` warn about such a line. Indent it to keep it as text.\n")
 	if *update {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
