@@ -45,13 +45,13 @@ func (o *averagingOptimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, los
 	if mean.Mixed {
 		o.world.warnOnce("the loss adds means over different numbers of values: each rank counts the same, so what a model learns depends on the number of ranks")
 	}
-	share := mean.Share()
-	if share == nil {
+	weight := mean.PerExample(weigh.Examples(g))
+	if weight == nil {
 		o.UpdateGraphWithGradients(scope, scope.BuildTrainableVariablesGradientsGraph(mean.Value), loss.DType())
 		return
 	}
-	gradients := scope.BuildTrainableVariablesGradientsGraph(graph.Mul(mean.Value, graph.ConvertDType(share, loss.DType())))
-	averaged := o.world.AverageGradients(scope.Store(), append(gradients, share))
+	gradients := scope.BuildTrainableVariablesGradientsGraph(graph.Mul(mean.Value, graph.ConvertDType(weight, loss.DType())))
+	averaged := o.world.AverageGradients(scope.Store(), append(gradients, weight))
 	last := len(gradients)
 	o.update(scope, Unweighted(averaged[:last], averaged[last]), loss.DType())
 }

@@ -98,12 +98,12 @@ func TestTwoProcessesOneFolder(t *testing.T) {
 // earlier run, but a restart doesn't go on from what another run has written since.
 func TestRestartBesideAnotherRun(t *testing.T) {
 	dir, root := t.TempDir(), t.TempDir()
-	start := func(run string, epochs int, kill int64) error {
+	start := func(run string, epochs int, kill int64, folders ...string) error {
 		t.Setenv(rundir.EnvDir, filepath.Join(root, run))
 		if err := os.MkdirAll(filepath.Join(root, run), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		c := trainer.Config{Name: "net", MaxEpochs: epochs, BatchSize: 12, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
+		c := trainer.Config{Name: "net", MaxEpochs: epochs, BatchSize: 12, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: filepath.Join(append([]string{dir}, folders...)...)}}
 		tr, _ := newTrainer(t, c, blobTask(plainNet), killAt(kill))
 		err := tr.Fit(t.Context(), ranktest.Blobs(145), nil)
 		return errors.Join(err, tr.WaitForCheckpoints())
@@ -121,6 +121,13 @@ func TestRestartBesideAnotherRun(t *testing.T) {
 		err := start(step.run, step.epochs, step.kill)
 		if (err == nil) != (step.want == "") || err != nil && !strings.Contains(err.Error(), step.want) {
 			t.Fatalf("%+v: got %v", step, err)
+		}
+	}
+	for _, run := range []string{"d", "e"} { // Folds with the same name, each in its folder.
+		for _, fold := range []string{"0", "1"} {
+			if err := start(run, 1, 0, "folds", fold); err != nil {
+				t.Errorf("run %s, fold %s: %v", run, fold, err)
+			}
 		}
 	}
 }

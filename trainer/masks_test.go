@@ -1,14 +1,21 @@
 package trainer_test
 
 import (
+	"strings"
+	"testing"
+
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/metric"
 
 	"gonbatch/data"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/trainer"
 )
 
 // maskKind says how a combination leaves labels out.
@@ -70,4 +77,76 @@ func (k maskKind) accuracy(scope *model.Scope, labels, logits []*graph.Node) *gr
 		labels = append(labels[:1:1], graph.ConvertDType(k.counts(labels[0]), logits[0].DType()))
 	}
 	return metric.SparseCategoricalAccuracyGraph(scope, labels, logits)
+}
+
+// sequences are examples of which half are short. Each batch is padded to its longest one.
+type sequences int
+
+func (sequences) Name() string { return "sequences" }
+func (s sequences) Len() int   { return int(s) }
+
+func (sequences) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	length := func(i int) int { return []int{2, 16}[i/4%2] }
+	longest := 0
+	for _, i := range indices {
+		longest = max(longest, length(i))
+	}
+	x, y := make([]float32, len(indices)*longest), make([]float32, len(indices)*longest)
+	for row, i := range indices {
+		for at := range length(i) {
+			x[row*longest+at], y[row*longest+at] = float32((7*i+3*at)%5)/5+0.2, float32(1+i/4%2*3)
+		}
+	}
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(x, len(indices), longest, 1)}, []*tensors.Tensor{tensors.FromFlatDataAndDimensions(y, len(indices), longest, 1)}, nil
+}
+
+// TestPaddedBatches: tokens count the same in batches that are padded to different lengths, also if
+// a layer adds a masked term to the loss. If it adds another mean, the trainer warns.
+func TestPaddedBatches(t *testing.T) {
+	mean := func(e, of *graph.Node) *graph.Node {
+		counts := graph.ConvertDType(graph.NotEqual(of, graph.ZerosLike(of)), e.DType())
+		return graph.Div(graph.ReduceAllSum(graph.Mul(counts, graph.Square(e))), graph.MaxScalar(graph.ReduceAllSum(counts), 1))
+	}
+	of := func(labels, p []*graph.Node) *graph.Node { return mean(graph.Sub(labels[0], p[0]), labels[0]) }
+	for _, test := range []struct {
+		name, precision string
+		adds            func(scope *model.Scope, out *graph.Node) *graph.Node
+		warns           bool
+	}{
+		{name: "plain"}, {name: "float16", precision: "16-mixed"},
+		{name: "L2", adds: func(scope *model.Scope, out *graph.Node) *graph.Node {
+			return graph.MulScalar(graph.ReduceAllSum(graph.Square(scope.Store().GetVariable("/d/dense/weights").NodeValue(out))), 0.1)
+		}},
+		{name: "another mean", warns: true, adds: func(_ *model.Scope, out *graph.Node) *graph.Node { return graph.ReduceAllMean(graph.Square(out)) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+				out := layers.Dense(scope.WithInitializer(initializer.Zero).In("d"), x, true, 1)
+				if test.adds != nil {
+					train.AddRegularizationLoss(test.adds(scope, out))
+				}
+				return out
+			}
+			fit := func(batch, accumulate int) ([]float64, string) {
+				c := trainer.Config{MaxEpochs: 2, BatchSize: batch, AccumulateGradBatches: accumulate, Shuffle: new(false), Precision: test.precision, Checkpoint: trainer.CheckpointConfig{Off: true}}
+				tr, out := newTrainer(t, c, trainer.Supervised(net, of, trainer.SGD{LearningRate: 0.1}))
+				if err := tr.Fit(t.Context(), sequences(8), nil); err != nil {
+					t.Fatal(err)
+				}
+				return trainedFloats(t, tr, "/"), out.String()
+			}
+			whole, said := fit(8, 1)
+			halves, warned := fit(4, 2)
+			limit := 1e-6
+			if test.precision != "" {
+				limit = 1e-2
+			}
+			if d := distance(whole, halves); (d > limit) != test.warns {
+				t.Errorf("with batches of 4 the weights are %v, with those of 8 %v", halves, whole)
+			}
+			if warns := strings.Contains(warned, "warning: the loss adds means over different numbers of values"); warns != test.warns || strings.Contains(said, "warning: the loss") {
+				t.Errorf("warns %v:\n%s\n%s", warns, said, warned)
+			}
+		})
+	}
 }

@@ -17,41 +17,52 @@ import (
 // the data, such as the number of values that a mask leaves. Over ranks, batches and the batches of
 // an update, each then counts as what it divides by.
 type means struct {
-	losses  []weigh.Mean  // Of the objectives.
-	total   weigh.Mean    // Of these losses.
-	metrics []weigh.Mean  // Of the training.
-	shares  []*graph.Node // The weights of the objectives' gradients; nil where each batch counts the same.
-	warned  bool
+	examples int           // In the batch.
+	losses   []weigh.Mean  // Of the objectives, with what layers add to them.
+	total    weigh.Mean    // Of these losses.
+	metrics  []weigh.Mean  // Of the training.
+	shares   []*graph.Node // The weights of the objectives' gradients; nil where each batch counts the same.
+	warned   bool
 }
 
 // begin forgets the last graph.
-func (m *means) begin() { *m = means{warned: m.warned} }
+func (m *means) begin(examples int) { *m = means{examples: examples, warned: m.warned} }
 
-// meanLoss notes an objective's loss, and returns it.
-func (s *stepper) meanLoss(loss *graph.Node) *graph.Node {
+// meanLoss returns an objective's loss, without divisions by 0, and notes what it counts, with what
+// layers add to it: nil if nothing.
+func (s *stepper) meanLoss(loss, added *graph.Node) *graph.Node {
 	mean := weigh.Loss(s.store, loss)
+	value := mean.Value
+	if added != nil {
+		mean = weigh.Sum(mean, weigh.Loss(s.store, added))
+	}
 	if mean.Mixed && s.divides() && s.store.IsTraining(loss.Graph()) && !s.means.warned {
 		s.means.warned = true
 		s.printf("warning: the loss adds means over different numbers of values: each batch and rank counts the same, so what the model learns depends on accumulate_batches and on the number of ranks\n")
 	}
 	s.means.losses = append(s.means.losses, mean)
-	return mean.Value
+	return value
 }
 
 // divides reports whether several batches or ranks share an update.
 func (s *stepper) divides() bool { return s.world.Size() > 1 || s.accumulate > 1 }
 
-// weighted returns the loss of an objective whose gradients are computed.
-func (s *stepper) weighted(objective int, loss *graph.Node) *graph.Node {
-	share := s.means.losses[objective].Share()
+// weighted returns the loss of an objective whose gradients are computed, and the factor for them.
+// Weights that are about 1 keep the size of numbers in half precision.
+func (s *stepper) weighted(objective int, loss *graph.Node) (weighted *graph.Node, factor float64) {
+	mean := s.means.losses[objective]
+	weight := mean.PerExample(s.means.examples)
 	if !s.divides() {
-		share = nil
+		weight = nil
 	}
-	s.means.shares = append(s.means.shares, share)
-	if share == nil {
-		return loss
+	s.means.shares = append(s.means.shares, weight)
+	if weight == nil {
+		return loss, 1
 	}
-	return graph.Mul(loss, graph.ConvertDType(share, loss.DType()))
+	if factor = 1; s.lossScale != nil {
+		factor = float64(mean.Size) / float64(s.means.examples)
+	}
+	return graph.Mul(loss, graph.ConvertDType(graph.DivScalar(weight, factor), loss.DType())), factor
 }
 
 // unweighted divides means of the objectives' gradients, one after the other, by the means of their
@@ -98,7 +109,7 @@ func (m meansMetric) UpdateGraph(_ *model.Scope, _, predictions []*graph.Node) *
 	}
 	shares, weighs := make([]*graph.Node, 0, cap(all)), false
 	for _, mean := range append(all, m.means.metrics...) {
-		share := mean.Share()
+		share := mean.PerExample(m.means.examples)
 		weighs = weighs || share != nil
 		if share == nil {
 			share = graph.ScalarOne(g, dtypes.Float64)

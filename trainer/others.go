@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,9 +60,16 @@ func (t *Trainer) checkOrigin() error {
 	}
 	origin := "none\n"
 	if t.origin.Found {
-		origin = fmt.Sprintf("%s of %s %s\n", t.origin.Path, t.origin.At.Run, t.origin.At.Writer)
+		origin = fmt.Sprintf("%s of %s %s\n", filepath.Base(t.origin.Path), t.origin.At.Run, t.origin.At.Writer)
 	}
-	path := filepath.Join(t.env.Dir.Origins(), fileName(t.config.Name))
+	folder, err := filepath.EvalSymlinks(t.saver.path)
+	if err == nil {
+		folder, err = filepath.Abs(folder)
+	}
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(t.env.Dir.Origins(), fmt.Sprintf("%s-%.4x", fileName(t.config.Name), sha256.Sum256([]byte(folder))))
 	first, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -75,6 +83,14 @@ func (t *Trainer) checkOrigin() error {
 		return nil // The checkpoint from which it began was removed.
 	}
 	return fmt.Errorf("%s was written by %s, which has trained in this folder since this run began: two training runs save to one folder: give each its own (checkpoint.dir); to go on from that checkpoint, submit the notebook as a new run", t.origin.Path, describeRun(t.origin.At.Run))
+}
+
+// noteTraining records in the run that this cell trains. Only rank 0 calls it.
+func (t *Trainer) noteTraining() error {
+	if t.saver == nil || !t.env.InRun() || t.env.Cell == "" {
+		return nil
+	}
+	return rundir.MarkTrained(t.env.Dir, t.env.Cell)
 }
 
 // within reports whether a path is in a folder.

@@ -14,10 +14,10 @@ import (
 // optimizer, after Fit. It begins with the current weights of t, which LoadBest and LoadAverage
 // change, and has its world, its output, its further validation sets, its hyper-parameters, and its
 // configuration as changed by change, which may be nil. Flags, the environment and a file change it
-// too, as in New, but not what change has changed: -max_epochs is for the first phase if the second
-// has its own. Parameters of LogParams are logged again. Pass all other options again, such as
-// callbacks; Freeze and ScaleRate of this phase have no effect on the next one. WithStore replaces
-// the hyper-parameters; the store of t is an error.
+// too, as in New, but not the fields to which change gives other values: -max_epochs is for the
+// first phase if the second has another number of its own. Parameters of LogParams are logged
+// again. Pass all other options again, such as callbacks; Freeze and ScaleRate of this phase have
+// no effect on the next one. WithStore replaces the hyper-parameters; the store of t is an error.
 //
 //	check(first.Fit(ctx, trainSet, validationSet))
 //	second, err := first.NextPhase(task, func(c *trainer.Config) { c.MaxEpochs = 5 }, trainer.ScaleRate("/body", 0.1))

@@ -55,7 +55,7 @@ func (t *Trainer) resume(identity facts) error {
 	if t.saver != nil && t.saver.others != nil {
 		t.saver.others.note()
 	}
-	if err := t.world.OnMain(t.checkOrigin); err != nil {
+	if err := t.world.OnMain(func() error { return errors.Join(t.checkOrigin(), t.noteTraining()) }); err != nil {
 		return err
 	}
 	if !t.origin.Found {

@@ -90,11 +90,16 @@ func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Nod
 		if !l.Shape().IsScalar() {
 			panic(fmt.Errorf("trainer: the loss of %q has the shape %s: it must be a scalar (graph.ReduceAllMean)", s.objectives[i].Name, l.Shape()))
 		}
-		losses[i] = s.meanLoss(l)
 	}
-	s.means.total = weigh.Sum(s.means.losses)
-	total := s.means.total.Value
-	s.losses, s.added = losses, train.TotalLoss(total.Graph())
+	s.losses, s.added = losses, train.TotalLoss(losses[0].Graph())
+	for i, l := range losses {
+		losses[i] = s.meanLoss(l, s.added)
+	}
+	total := losses[0]
+	for _, l := range losses[1:] {
+		total = graph.Add(total, l)
+	}
+	s.means.total = weigh.Sum(s.means.losses...)
 	return total
 }
 
@@ -177,13 +182,19 @@ func (s *stepper) gradientsOf(objective int, scope *model.Scope, loss *graph.Nod
 	if s.added != nil {
 		loss = graph.Add(loss, s.added)
 	}
-	loss = s.weighted(objective, loss)
+	loss, factor := s.weighted(objective, loss)
 	own := widened(graph.Gradient(s.lossScale.scaled(loss), s.asUsed(trained(scope, loss.Graph()), loss.Graph())...))
 	if len(own) == 0 {
 		o := s.objectives[objective]
 		panic(fmt.Errorf("trainer: the loss of the objective %q depends on no trainable variable under %q", o.Name, o.Scope))
 	}
-	return s.lossScale.unscaled(own, loss)
+	own = s.lossScale.unscaled(own, loss)
+	if factor != 1 {
+		for i, gradient := range own {
+			own[i] = graph.MulScalar(gradient, factor)
+		}
+	}
+	return own
 }
 
 // asUsed returns the values of variables as the model uses them: those that it has changed itself

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/distributed/weigh"
+
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
@@ -201,14 +203,15 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 	}
 	lossFn := func(labels, predictions []*graph.Node) *graph.Node {
 		s.losses, s.added = nil, nil
-		s.means.begin()
+		s.means.begin(weigh.Examples(predictions[0].Graph()))
 		givenLabels := slices.Clone(labels)
 		var total *graph.Node
 		if t.step == nil {
 			copy(labels, labelsFor(predictions, labels)) // In place: GoMLX passes the same slice to the metrics.
-			total = s.meanLoss(t.lossOf(labels, predictions))
-			s.means.total = s.means.losses[0]
+			total = t.lossOf(labels, predictions)
 			addLossesAs(total.DType(), total.Graph())
+			total = s.meanLoss(total, train.TotalLoss(total.Graph()))
+			s.means.total = s.means.losses[0]
 		} else {
 			copy(labels, s.precision.inputs(labels))
 			total = s.stepLoss(t.step, labels, predictions)

@@ -75,6 +75,43 @@ func TestMean(t *testing.T) {
 		"plus a constant": {mean: func(x, y, m *graph.Node) *graph.Node {
 			return graph.Add(graph.Div(masked(x, y, m), sum(f32(m))), graph.Scalar(x.Graph(), x.DType(), 2))
 		}, want: 2},
+		"mean by mean": {mean: func(x, y, m *graph.Node) *graph.Node {
+			return graph.Div(graph.ReduceAllMean(graph.Mul(squares(x, y), f32(m))), graph.MaxScalar(graph.ReduceAllMean(f32(m)), 1e-6))
+		}, want: 2},
+		"divided before the sum": {mean: func(x, y, m *graph.Node) *graph.Node {
+			return sum(graph.Div(graph.Mul(squares(x, y), f32(m)), sum(f32(m))))
+		}, want: 2},
+		"normalized weights": {mean: func(x, y, m *graph.Node) *graph.Node {
+			return graph.ReduceAllMean(graph.Mul(squares(x, y), graph.Div(f32(m), graph.ReduceAllMean(f32(m)))))
+		}, want: 2},
+		"limit, the other way round": {mean: func(x, y, m *graph.Node) *graph.Node {
+			n := sum(f32(m))
+			return graph.Div(masked(x, y, m), graph.Where(graph.GreaterThan(n, graph.ZerosLike(n)), n, graph.OnesLike(n)))
+		}, want: 2},
+		"limits": {mean: func(x, y, m *graph.Node) *graph.Node {
+			return graph.Div(masked(x, y, m), graph.AddScalar(graph.ClipScalar(sum(f32(m)), 1, 1e9), 1e-8))
+		}, want: 2},
+		"the same twice, written again": {mean: func(x, y, _ *graph.Node) *graph.Node {
+			one := func(limit float64) *graph.Node {
+				m := graph.Not(graph.Equal(y, graph.ScalarZero(y.Graph(), y.DType())))
+				return graph.Div(masked(x, y, m), graph.MaxScalar(sum(f32(m)), limit))
+			}
+			return graph.Add(one(1), one(1e-6))
+		}, want: 3},
+		"stopped gradient": {mean: func(x, y, _ *graph.Node) *graph.Node {
+			sure := graph.StopGradient(f32(graph.GreaterThan(x, graph.Scalar(x.Graph(), x.DType(), 2.5))))
+			return graph.Div(sum(graph.Mul(squares(x, y), sure)), sum(sure))
+		}, want: 2},
+		"labels that are not there": {mean: func(x, y, m *graph.Node) *graph.Node {
+			y = graph.Where(m, y, graph.Div(graph.ZerosLike(y), graph.ZerosLike(y)))
+			known := graph.Not(graph.IsNaN(y))
+			return graph.Div(sum(graph.Where(known, squares(x, y), graph.ZerosLike(x))), sum(f32(known)))
+		}, want: 2},
+		"ratio of ratios": {mean: func(x, y, m *graph.Node) *graph.Node {
+			n := graph.MaxScalar(sum(f32(m)), 1)
+			p, r := graph.Div(masked(x, y, m), n), graph.Div(sum(y), n)
+			return graph.Mul(p, r)
+		}},
 		"different": {mean: func(x, y, m *graph.Node) *graph.Node {
 			return graph.Add(graph.Div(masked(x, y, m), sum(f32(m))), graph.ReduceAllMean(squares(x, y)))
 		}, mixed: true},

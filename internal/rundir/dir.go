@@ -177,8 +177,8 @@ func (d Dir) MLflowRuns() string { return d.join("mlflow-runs") }
 // hyper-parameters.
 func (d Dir) Params() string { return d.join("hyperparameters") }
 
-// Origins returns the path of the folder with a file for each training run whose checkpoints are
-// outside of the run: the checkpoint of another run from which it began.
+// Origins returns the path of the folder with a file for each folder of checkpoints outside of the
+// run: the checkpoint of another run from which a training there began.
 func (d Dir) Origins() string { return d.join("origins") }
 
 // Checkpoints returns the path of the folder of checkpoints, written by rank 0.

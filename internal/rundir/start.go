@@ -52,6 +52,23 @@ func HasCheckpoints(d Dir, cell string) bool {
 	})
 }
 
+// Trained returns the path of the folder of marks for the cells that have trained.
+func (d Dir) Trained() string { return d.join("trained") }
+
+// MarkTrained records that a cell trains.
+func MarkTrained(d Dir, cell string) error {
+	if err := os.Mkdir(d.Trained(), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("record that cell %s trains: %w", cell, err)
+	}
+	return WriteFileAtomic(filepath.Join(d.Trained(), cell), nil, 0o666)
+}
+
+// HasTrained reports whether a cell has trained in an earlier start.
+func HasTrained(d Dir, cell string) bool {
+	_, err := os.Stat(filepath.Join(d.Trained(), cell))
+	return err == nil
+}
+
 // CountStarts returns the number of the run's starts.
 func CountStarts(d Dir) (int, error) {
 	text, err := os.ReadFile(d.Starts())

@@ -48,11 +48,11 @@ func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s 
 	if r, err = rs.mayResume(ctx, r, noSubmit); err != nil {
 		return s, err
 	}
-	asked, err := rs.resumedSpec(r, c)
+	asked, before, err := rs.resumedSpec(r, c)
 	if err != nil {
 		return s, err
 	}
-	again, flags, err := rs.trainOn(ctx, asked, c.Args)
+	again, flags, err := rs.trainOn(ctx, asked, before, c.Args)
 	if err != nil {
 		return s, err
 	}
@@ -77,22 +77,23 @@ func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s 
 	return rs.handOver(ctx, r.Scheduler, decided, noSubmit)
 }
 
-// resumedSpec returns the job as it was submitted, with the user's changes.
-func (rs *Runs) resumedSpec(r Run, c Changes) (submit.JobSpec, error) {
-	spec, err := submit.ReadSpec(r.Dir)
-	if err != nil {
-		return spec, fmt.Errorf("run %s cannot be resumed: %w", r.Dir.Name(), err)
+// resumedSpec returns the job as it was submitted, with the user's changes, and the arguments that
+// an earlier resume gave it.
+func (rs *Runs) resumedSpec(r Run, c Changes) (spec submit.JobSpec, before []string, err error) {
+	if spec, err = submit.ReadSpec(r.Dir); err != nil {
+		return spec, nil, fmt.Errorf("run %s cannot be resumed: %w", r.Dir.Name(), err)
 	}
 	if err := c.Job(&spec); err != nil {
-		return spec, err
+		return spec, nil, err
 	}
+	before = spec.MoreArgs
 	if len(c.Args) > 0 {
 		spec.MoreArgs = c.Args
 	}
 	if err := spec.CheckFor(r.Scheduler); err != nil {
-		return spec, err
+		return spec, nil, err
 	}
-	return spec, rs.CheckSecrets(spec)
+	return spec, before, rs.CheckSecrets(spec)
 }
 
 // needWork refuses a run that has nothing left to do, or whose programs are gone or have changed.

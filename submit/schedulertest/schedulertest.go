@@ -137,7 +137,7 @@ func isResumed(t *testing.T, j *job) {
 func trainsOn(t *testing.T, j *job) {
 	j.fixture.Spec.Args = []string{"-first"}
 	j.stage("prepare", `[ "$rank" = 0 ] || exit 0; echo "prepare $*"`,
-		"train", `[ "$rank" = 0 ] || exit 0; echo "train $*, restart $RESTARTS"; mkdir -p "$CHECKPOINTS/train/step-1"; touch "$CHECKPOINTS/train/step-1/`+rundir.CheckpointFile+`"`,
+		"train", `[ "$rank" = 0 ] || exit 0; echo "train $*, restart $RESTARTS"; mkdir -p "$TRAINED"; touch "$TRAINED/train"`,
 		"plot", `[ "$rank" = 0 ] || exit 0; echo "plot $*"`)
 	if err := j.start(); err != nil {
 		t.Fatal(err)
@@ -295,7 +295,7 @@ func (j *job) stage(cells ...string) {
 	spec.Name, spec.RunDir, spec.WorkDir = "job", dir, j.workDir
 	for i := 0; i < len(cells); i += 2 {
 		spec.Cells = append(spec.Cells, rundir.Cell{Name: cells[i]})
-		variables := strings.NewReplacer("$PROGRESS", dir.Progress(), "$CHECKPOINTS", dir.Checkpoints(), "$RESTARTS", "$"+rundir.EnvRestarts)
+		variables := strings.NewReplacer("$PROGRESS", dir.Progress(), "$TRAINED", dir.Trained(), "$RESTARTS", "$"+rundir.EnvRestarts)
 		text := "#!/bin/bash\n" + whoAmI + variables.Replace(cells[i+1]) + "\n"
 		if err := os.WriteFile(dir.Program(cells[i]), []byte(text), 0o755); err != nil {
 			j.t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"gonbatch/internal/source"
 	"gonbatch/internal/userdir"
@@ -83,6 +84,15 @@ func CheckMoreArgs(ctx context.Context, shell submit.Shell, spec submit.JobSpec)
 			return nil, err
 		}
 		program := input.ReadProgram(string(text), sourceDir)
+		for _, arg := range spec.MoreArgs {
+			switch name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "="); {
+			case !strings.HasPrefix(arg, "-"):
+			case name == "h" || name == "help":
+				return nil, submit.Usagef("cell %s (%s): with %s, its program would end without training", cell.Label(), cell.Name, arg)
+			case name == "checkpoint.resume" || name == "checkpoint.dir":
+				return nil, submit.Usagef("cell %s (%s): %s can't be changed in a run that trains on from its checkpoints: submit the notebook again", cell.Label(), cell.Name, arg)
+			}
+		}
 		switch problem, sure := program.Problem(cell.Name, spec.CellArgs(cell)); {
 		case problem != "" && sure:
 			return nil, submit.Usagef("cell %s (%s): %s", cell.Label(), cell.Name, problem)
