@@ -183,7 +183,7 @@ func TestFineTuningRefuses(t *testing.T) {
 		"is neither a checkpoint, nor a folder of checkpoints":                trainer.InitFrom(t.TempDir()),
 		"no such file":                                                          trainer.InitFrom("nowhere.safetensors"),
 		`Freeze: the scope "body/": it must be`:                                 trainer.Freeze("body/"),
-		`Freeze: the model has no trainable variable under "/bdy"`:              trainer.Freeze("/bdy"),
+		`Freeze: the model has no trainable variable under "/bdy", only under ["/hidden" "/logits"]`: trainer.Freeze("/bdy"),
 		`ScaleRate: the model has no variable that is trained under "/bdy"`:     trainer.ScaleRate("/bdy", 0.1),
 		`ScaleRate "/hidden": the factor must be more than 0 and finite, got 0`: trainer.ScaleRate("/hidden", 0),
 		"/hidden/dense/weights":                                                 trainer.InitFrom(other, "/hidden"),

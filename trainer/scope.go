@@ -81,13 +81,17 @@ func (s *stepper) freeze(g *graph.Graph) (undo func()) {
 	for _, scope := range s.frozen {
 		withoutPerStepUpdates(s.store, g, scope)
 		before := len(all)
+		var others []string
 		for v := range s.store.IterVariables() {
-			if v.Trainable && under(v.Path(), scope) {
+			switch {
+			case v.Trainable && under(v.Path(), scope):
 				all = append(all, v)
+			case v.Trainable:
+				others = append(others, v.Path())
 			}
 		}
 		if len(all) == before {
-			panic(fmt.Errorf("trainer: Freeze: the model has no trainable variable under %q", scope))
+			panic(fmt.Errorf("trainer: Freeze: the model has no trainable variable under %q, only under %q", scope, near(scope, others)))
 		}
 	}
 	setTrainable(all, false)

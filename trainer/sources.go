@@ -1,11 +1,8 @@
 package trainer
 
 import (
-	"bytes"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"reflect"
@@ -150,9 +147,10 @@ func (c *Config) readFile(path string, given map[string]bool) error {
 	if err := yamldoc.Single(content); err != nil {
 		return fmt.Errorf("trainer: configuration %s: %w", path, err)
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+	if err := yamldoc.CheckNames(content, slices.Collect(maps.Keys(c.fields()))); err != nil {
+		return fmt.Errorf("trainer: configuration %s: %w", path, err)
+	}
+	if err := yaml.Unmarshal(content, c); err != nil {
 		return fmt.Errorf("trainer: configuration %s: %w", path, err)
 	}
 	var tree map[string]any

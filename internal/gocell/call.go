@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"gonbatch/internal/nearest"
 )
 
 // Call is a magic or a shell command in a cell.
@@ -119,7 +121,7 @@ func hint(name string) string {
 			known = append(known, rest)
 		}
 	}
-	if near := Nearest(name[1:], known); len(near) > 0 {
+	if near := nearest.Words(name[1:], known); len(near) > 0 {
 		return "did you mean %" + strings.Join(near, " or %") + "?"
 	}
 	return Help + " lists them"

@@ -9,8 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"gonbatch/internal/nearest"
 )
 
 // Single refuses data that has more than one document, or that is not YAML.
@@ -29,4 +33,40 @@ func Single(text []byte) error {
 			return fmt.Errorf("line %d: a second document begins after ---, and would be ignored: write one document", doc.Content[0].Line)
 		}
 	}
+}
+
+// CheckNames returns an error for the first key of a document that isn't one of the names. Those of
+// nested mappings have dots: "checkpoint.keep".
+func CheckNames(text []byte, names []string) error {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return err
+	}
+	if len(doc.Content) == 0 {
+		return nil
+	}
+	return checkNames(doc.Content[0], "", names)
+}
+
+func checkNames(node *yaml.Node, prefix string, names []string) error {
+	if node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		name := prefix + node.Content[i].Value
+		switch {
+		case slices.Contains(names, name):
+		case slices.ContainsFunc(names, func(known string) bool { return strings.HasPrefix(known, name+".") }):
+			if err := checkNames(node.Content[i+1], name+".", names); err != nil {
+				return err
+			}
+		default:
+			meant := ""
+			if near := nearest.Words(name, names); len(near) > 0 {
+				meant = ": did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return fmt.Errorf("line %d: there is no setting %s%s", node.Content[i].Line, name, meant)
+		}
+	}
+	return nil
 }

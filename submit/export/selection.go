@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/internal/gocell"
+	"gonbatch/internal/nearest"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export/nbcell"
 )
@@ -65,7 +65,7 @@ func runs(all []rundir.Cell, cell *nbcell.Cell) bool {
 
 // suggestion names cells with a similar name.
 func suggestion(pick string, choice []string) string {
-	if near := gocell.Nearest(pick, choice); len(near) > 0 {
+	if near := nearest.Words(pick, choice); len(near) > 0 {
 		return "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return ""

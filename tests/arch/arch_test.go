@@ -43,7 +43,8 @@ var layers = []layer{
 	{name: "modules", packages: []string{"internal/gomodule"}, mayImport: []string{"internal/embedded"}},
 	{name: "commands of tests", packages: []string{"internal/bounded"}, mayImport: []string{"internal/proc"}},
 	{name: "downloads", packages: []string{"internal/fetch"}, mayImport: []string{"internal/solo"}},
-	{name: "leaves", packages: []string{"internal/allranks", "internal/rundir", "internal/cluster", "internal/cpulib", "internal/dtype", "internal/embedded", "internal/forecast", "internal/gocell", "internal/hugepages", "internal/machine", "internal/nbformat", "internal/plural", "internal/proc", "internal/quota", "internal/sharedlib", "internal/solo", "internal/tier", "internal/unread", "internal/userdir", "internal/yamldoc"}},
+	{name: "words", packages: []string{"internal/gocell", "internal/yamldoc"}, mayImport: []string{"internal/nearest"}},
+	{name: "leaves", packages: []string{"internal/allranks", "internal/rundir", "internal/cluster", "internal/cpulib", "internal/dtype", "internal/embedded", "internal/forecast", "internal/hugepages", "internal/machine", "internal/nbformat", "internal/nearest", "internal/plural", "internal/proc", "internal/quota", "internal/sharedlib", "internal/solo", "internal/tier", "internal/unread", "internal/userdir"}},
 	{name: "root", packages: []string{root}},
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/nearest"
 	"gonbatch/submit/export/nbcell"
 )
 
@@ -110,7 +111,7 @@ func (p *Parameters) Check(notebook string) error {
 		if len(names) == 0 {
 			return fmt.Errorf("%s: no cell with a var or const is tagged %s; tag the one that declares it", what, nbcell.ParametersTag)
 		}
-		if near := gocell.Nearest(name, names); len(near) > 0 {
+		if near := nearest.Words(name, names); len(near) > 0 {
 			what += "; did you mean " + strings.Join(near, " or ") + "?"
 		}
 		return fmt.Errorf("%s\nits parameters, in %s, are %s", what, strings.TrimPrefix(cells, ", "), strings.Join(names, ", "))

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/nearest"
 	"gonbatch/submit/export/gomod"
 	"gonbatch/submit/export/nbcell"
 )
@@ -58,7 +59,7 @@ func (p Program) meant(name string) string {
 	for _, f := range p.flags {
 		names = append(names, f.Name)
 	}
-	if near := gocell.Nearest(name, names); len(near) > 0 {
+	if near := nearest.Words(name, names); len(near) > 0 {
 		return ": did you mean -" + strings.Join(near, " or -") + "?"
 	}
 	return ""

@@ -1,4 +1,5 @@
-package gocell
+// Package nearest finds what a misspelled word was meant to be.
+package nearest
 
 import (
 	"slices"
@@ -9,9 +10,9 @@ import (
 // mostEdits is the maximum distance between a misspelled word and the intended one.
 const mostEdits = 2
 
-// Nearest returns the words that are nearest to a misspelled one, by at most two edits, sorted. A
+// Words returns the words that are nearest to a misspelled one, by at most two edits, sorted. A
 // word that shares no character with it is not near.
-func Nearest(name string, words []string) []string {
+func Words(name string, words []string) []string {
 	best, found := mostEdits+1, []string(nil)
 	for _, word := range words {
 		d := levenshtein.ComputeDistance(name, word)
