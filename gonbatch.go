@@ -11,5 +11,5 @@ import "embed"
 //
 //go:embed go.mod go.sum gonbatch.go checkpoint data distributed
 //go:embed internal/allranks internal/bounded internal/cluster internal/compilecache internal/cpulib internal/dtype internal/fetch internal/forecast internal/hugepages internal/machine internal/nearest internal/plugin internal/plural internal/proc internal/quota internal/rundir internal/sharedlib internal/solo internal/unread internal/userdir internal/yamldoc
-//go:embed kernel/display kernel/keep logger models submit/result trainer
+//go:embed kernel/display kernel/keep kernel/papermill/gonbatch_papermill.py kernel/papermill/pyproject.toml logger models submit/result trainer
 var Library embed.FS

@@ -38,6 +38,9 @@ func Doctor(opts Options) report.Doctor {
 		{"folder of sessions", false, func() (string, error) { return lookAtSessions(env) }},
 	}
 	checks = append(checks, toolChecks(env, opts.SourceDir)...)
+	if found, err := lookAtPapermill(env, opts.SourceDir); !errors.Is(err, errNoPapermill) {
+		checks = append(checks, check{"papermill", true, func() (string, error) { return found, err }})
+	}
 	return examine(append(checks,
 		check{"Go modules", true, func() (string, error) { return lookAtModules(env, opts.SourceDir) }},
 		check{"XLA plugin", true, func() (string, error) { return lookAtPlugin(opts.PluginDir) }},

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,6 +54,9 @@ func (s Setup) installAround(ctx context.Context, dir string) error {
 	}
 	if _, err := plugin.EnsureOneDNN(ctx, plugin.Options{Progress: s.Progress, Getenv: s.Spec.Getenv}); err != nil {
 		fmt.Fprintf(s.Progress, "%v; until then, training on CPUs takes longer\n", err)
+	}
+	if _, err := lookAtPapermill(s.Environ, source); err != nil && !errors.Is(err, errNoPapermill) {
+		fmt.Fprintln(s.Progress, err)
 	}
 	if s.Wait {
 		return Warm(ctx, s.Environ)
