@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -124,9 +125,17 @@ func fill(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer f.Close() //nolint:errcheck // the disk is full: that is the point
-	for size := 1 << 20; size > 0; {
-		if _, err := f.Write(make([]byte, size)); err != nil {
-			size /= 2
+	for quiet := 0; quiet < 3; { // What processes that have just ended still held becomes free a little later.
+		written := 0
+		for size := 1 << 20; size > 0; {
+			n, err := f.Write(make([]byte, size))
+			if written += n; err != nil {
+				size /= 2
+			}
 		}
+		if quiet++; written > 0 {
+			quiet = 0
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 }
