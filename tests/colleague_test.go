@@ -124,7 +124,7 @@ func fill(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // the disk is full: that is the point
+	defer f.Close()              //nolint:errcheck // the disk is full: that is the point
 	for quiet := 0; quiet < 3; { // What processes that have just ended still held becomes free a little later.
 		written := 0
 		for size := 1 << 20; size > 0; {

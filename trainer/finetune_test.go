@@ -181,13 +181,13 @@ func TestFineTuningRefuses(t *testing.T) {
 		`there are no weights under "/bdy", only under ["/hidden" "/logits"]`: trainer.InitFrom(dir, "/bdy"),
 		`the scope "hidden": it must be a path such as "/body"`:               trainer.InitFrom(dir, "hidden"),
 		"is neither a checkpoint, nor a folder of checkpoints":                trainer.InitFrom(t.TempDir()),
-		"no such file":                                                          trainer.InitFrom("nowhere.safetensors"),
-		`Freeze: the scope "body/": it must be`:                                 trainer.Freeze("body/"),
+		"no such file":                          trainer.InitFrom("nowhere.safetensors"),
+		`Freeze: the scope "body/": it must be`: trainer.Freeze("body/"),
 		`Freeze: the model has no trainable variable under "/bdy", only under ["/hidden" "/logits"]`: trainer.Freeze("/bdy"),
-		`ScaleRate: the model has no variable that is trained under "/bdy"`:     trainer.ScaleRate("/bdy", 0.1),
-		`ScaleRate "/hidden": the factor must be more than 0 and finite, got 0`: trainer.ScaleRate("/hidden", 0),
-		"/hidden/dense/weights":                                                 trainer.InitFrom(other, "/hidden"),
-		"there are no weights\n":                                                trainer.InitFromTrainer(emptyTrainer(t)),
+		`ScaleRate: the model has no variable that is trained under "/bdy"`:                          trainer.ScaleRate("/bdy", 0.1),
+		`ScaleRate "/hidden": the factor must be more than 0 and finite, got 0`:                      trainer.ScaleRate("/hidden", 0),
+		"/hidden/dense/weights":  trainer.InitFrom(other, "/hidden"),
+		"there are no weights\n": trainer.InitFromTrainer(emptyTrainer(t)),
 	} {
 		trainer.NewProcess()
 		tr, err := trainer.New(world(t), c, blobTask(plainNet), option)
