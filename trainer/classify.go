@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 
@@ -22,8 +23,8 @@ import (
 func (t *Trainer) Confusion(ctx context.Context, ds data.Dataset, classes []string) (c *Confusion, err error) {
 	defer func() { err = unread.Error("trainer.Confusion", err) }()
 	var own [][]int
-	err = t.predictPart(ctx, ds, func(_ []int, predictions, labels []*tensors.Tensor) (err error) {
-		own, err = count(own, predictions, labels)
+	err = t.predictPart(ctx, ds, func(indices []int, predictions, labels []*tensors.Tensor) (err error) {
+		own, err = count(own, indices, predictions, labels)
 		return err
 	})
 	if err := t.world.Together(err); err != nil {
@@ -63,7 +64,7 @@ func (t *Trainer) gathered(own [][]int, classes []string) (*Confusion, error) {
 }
 
 // count adds the examples of a batch to the counts.
-func count(counts [][]int, predictions, labels []*tensors.Tensor) ([][]int, error) {
+func count(counts [][]int, indices []int, predictions, labels []*tensors.Tensor) ([][]int, error) {
 	if len(predictions) == 0 || predictions[0].Rank() != 2 || predictions[0].Shape().Dimensions[1] < 2 {
 		return nil, fmt.Errorf("the model predicts %v: a classifier's first prediction must be [n, classes], with a number for each of at least 2 classes", shapesOf(predictions))
 	}
@@ -86,7 +87,11 @@ func count(counts [][]int, predictions, labels []*tensors.Tensor) ([][]int, erro
 		if label < 0 || int(label) >= classes {
 			return nil, fmt.Errorf("the label %.0f: the model has the classes 0 to %d", label, classes-1)
 		}
-		counts[int(label)][largest(scores[i*classes:(i+1)*classes])]++
+		row := scores[i*classes : (i+1)*classes]
+		if slices.ContainsFunc(row, math.IsNaN) {
+			return nil, fmt.Errorf("example %d: the model predicts %.4g, and NaN is no score: its weights, or the example, aren't finite", indices[i], row)
+		}
+		counts[int(label)][largest(row)]++
 	}
 	return counts, nil
 }

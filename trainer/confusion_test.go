@@ -81,6 +81,10 @@ func testConfusionRefuses(t *testing.T) {
 	wide := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return layers.Dense(scope.In("y"), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, 2)
 	}
+	unsure := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		y := plainNet(scope, x)
+		return graph.Div(graph.Sub(y, y), graph.Sub(y, y))
+	}
 	for _, c := range []struct {
 		net   func(*model.Scope, *graph.Node) *graph.Node
 		ds    data.Dataset
@@ -90,6 +94,7 @@ func testConfusionRefuses(t *testing.T) {
 		{one, ranktest.Blobs(9), nil, "a classifier's first prediction must be [n, classes]"},
 		{wide, regression{9, dtypes.Float32}, nil, "they must be the classes' numbers, ["},
 		{wide, ranktest.Blobs(40), nil, "the model has the classes 0 to 1"},
+		{unsure, ranktest.Blobs(9), nil, "and NaN is no score"},
 		{plainNet, ranktest.Blobs(9), []string{"cat", "dog"}, "the names are for 2 classes, the model predicts 4"},
 	} {
 		tr, _ := newTrainer(t, trainer.Config{}, trainer.Supervised(c.net, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1)))

@@ -92,6 +92,9 @@ func (r *csvRows) begin(c Config) error {
 	if err := skipMark(buffered); err != nil {
 		return err
 	}
+	if begin, _ := buffered.Peek(buffered.Size()); bytes.IndexByte(begin, '\r') >= 0 && bytes.IndexByte(begin, '\n') < 0 { // Reading tells of errors.
+		return errors.New("its lines end with CR only, as on old Macs: convert it (tr '\\r' '\\n')")
+	}
 	r.reader = csv.NewReader(buffered)
 	r.reader.ReuseRecord = true
 	if c.Comma != 0 {

@@ -243,6 +243,7 @@ func TestErrors(t *testing.T) {
 		{"long row", table.Config{}, []string{"a,b\n1,\"2" + strings.Repeat("\n1,2", 5<<20)}, "a row has more than 16 MB: a quote is probably not closed"},
 		{"not UTF-8", table.Config{}, []string{"a\xff\n\xff\n"}, `column "a\xff": "\xff" is not a number`},
 		{"UTF-16", table.Config{}, []string{"\xff\xfea\x00\n\x00"}, "it is in UTF-16"},
+		{"lines of old Macs", table.Config{}, []string{"a,b\r1,2\r3,4\r"}, "its lines end with CR only"},
 		{"truncated gzip", table.Config{}, []string{"\x1f\x8b\x08"}, "0.csv: the file is truncated"},
 		{"binary", table.Config{}, []string{"a\n\x00\n"}, `"\x00" is not a number`},
 		{"bad class", table.Config{Class: "b"}, []string{"a,b\n1,cat\n"}, `column "b": "cat" is not the number of a class: set Config.Classes`},

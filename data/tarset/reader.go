@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
 	"gonbatch/data/compressed"
@@ -41,8 +40,8 @@ func (r *reader) next() (*Sample, error) {
 		if err != nil {
 			return nil, compressed.Explain(err)
 		}
-		if isSparse(head) {
-			return nil, fmt.Errorf("%s is a sparse file: make the tar file without --sparse", head.Name)
+		if err := refuse(head); err != nil {
+			return nil, err
 		}
 		r.end = (r.content.read + contentSize(head) + block - 1) / block * block
 		complete, err := r.add(head)

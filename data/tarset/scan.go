@@ -70,8 +70,8 @@ func (s *scanner) scan() error {
 		if err != nil {
 			return err
 		}
-		if isSparse(head) {
-			return fmt.Errorf("%s is a sparse file: make the tar file without --sparse", head.Name)
+		if err := refuse(head); err != nil {
+			return err
 		}
 		begin := s.at
 		if s.at, err = s.next(head); err != nil {
@@ -140,6 +140,21 @@ func isSparse(head *tar.Header) bool {
 		}
 	}
 	return head.Typeflag == tar.TypeGNUSparse
+}
+
+// refuse returns an error for a member that looks like a part of a sample, but has no content of its
+// own.
+func refuse(head *tar.Header) error {
+	switch linked := *head; {
+	case isSparse(head):
+		return fmt.Errorf("%s is a sparse file: make the tar file without --sparse", head.Name)
+	case head.Typeflag == tar.TypeLink || head.Typeflag == tar.TypeSymlink:
+		linked.Typeflag = tar.TypeReg
+		if _, _, ok := split(&linked); ok {
+			return fmt.Errorf("%s is a link to %s: make the tar file with --dereference --hard-dereference", head.Name, head.Linkname)
+		}
+	}
+	return nil
 }
 
 // split splits the name of a member at the first dot after the last slash. As in WebDataset, the

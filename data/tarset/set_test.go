@@ -85,7 +85,7 @@ type sample struct {
 func randomShard(random *rand.Rand, shard, n int) (members []member, samples []sample) {
 	clutter := []member{
 		{name: "folder/", kind: tar.TypeDir}, {name: "README", content: "no extension"}, {name: ".hidden.txt", content: "no key"},
-		{name: "__info.json__", content: "{}"}, {name: "link.jpg", kind: tar.TypeSymlink}, {content: strings.Repeat("x", random.IntN(1500)+1), kind: tar.TypeXGlobalHeader},
+		{name: "__info.json__", content: "{}"}, {name: "link", kind: tar.TypeSymlink}, {content: strings.Repeat("x", random.IntN(1500)+1), kind: tar.TypeXGlobalHeader},
 	}
 	for i := range n {
 		s := sample{shard, fmt.Sprintf("%d", i), map[string]string{}}

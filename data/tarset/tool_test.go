@@ -1,6 +1,7 @@
 package tarset_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -61,6 +62,40 @@ func TestTool(t *testing.T) {
 			t.Errorf("%s: %d samples, want %d", format, len(sorted), len(want))
 		}
 		compare(t, set, sorted)
+	}
+}
+
+// TestLinks refuses links in the place of samples, and takes what the command makes of them as the
+// error says.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.bin"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Link(filepath.Join(dir, "a.bin"), filepath.Join(dir, "b.bin")), os.Symlink("a.bin", filepath.Join(dir, "c.bin"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, second := range []string{"b.bin", "c.bin"} {
+		for _, options := range [][]string{nil, {"--dereference", "--hard-dereference"}} {
+			command := exec.Command("tar", append(options, "--create", "--file", "0.tar", "a.bin", second)...)
+			command.Dir = dir
+			if out, err := command.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			set, err := tarset.Open(filepath.Join(dir, "0.tar"), raw)
+			stream, streamErr := tarset.Stream(filepath.Join(dir, "0.tar"), raw)
+			if streamErr == nil {
+				_, streamErr = read(stream, 0, 0)
+			}
+			for _, err := range []error{err, streamErr} {
+				if want := second + " is a link to a.bin: make the tar file with --dereference"; options == nil && (err == nil || !strings.Contains(err.Error(), want)) || options != nil && err != nil {
+					t.Errorf("%s, %v: got %v", second, options, err)
+				}
+			}
+			if options != nil && set.Len() != 2 {
+				t.Errorf("%s: %d samples, want 2", second, set.Len())
+			}
+		}
 	}
 }
 

@@ -363,7 +363,8 @@ func (f *finder) kind(x *graph.Node) kind {
 		all.data = isData(x)
 		if v := x.GetParameterName(); !all.data {
 			all.data = strings.HasSuffix(v, model.ScopeSeparator+model.RNGStateVariableName) // A mask may be drawn.
-			all.trained = f.store.GetVariable(v).Trainable
+			known := f.store.GetVariable(v)
+			all.trained = known != nil && known.Trainable
 		}
 	}
 	for _, operand := range x.Inputs() {

@@ -3,7 +3,8 @@
 //	trips, err := parquet.Open("trips-{00..11}.parquet", table.Config{Labels: []string{"fare"}})
 //
 // Stream reads them from beginning to end. Columns must have numbers, booleans (0 and 1) or, for
-// classes, text. Dates, times and lists are refused. A null is a missing value. Fields of a group
+// classes, text. Dates, times and lists are refused. A duration is written as a plain whole number,
+// by pandas of nanoseconds, and read as that. A null is a missing value. Fields of a group
 // are named "group.field". Only programs that import the package have its library.
 package parquet
 
@@ -270,9 +271,9 @@ func plain(kind parquet.Kind, logical format.LogicalTypeValue) convert {
 		}
 	case parquet.Int32, parquet.Int64:
 		if ints != nil && !ints.IsSigned {
-			return func(v parquet.Value) table.Cell { return number(float64(unsigned(kind, v))) }
+			return func(v parquet.Value) table.Cell { return whole(unsigned(kind, v)) }
 		}
-		return func(v parquet.Value) table.Cell { return number(float64(integer(kind, v))) }
+		return func(v parquet.Value) table.Cell { return whole(integer(kind, v)) }
 	case parquet.Float:
 		return func(v parquet.Value) table.Cell { return number(float64(v.Float())) }
 	case parquet.Double:
@@ -284,6 +285,16 @@ func plain(kind parquet.Kind, logical format.LogicalTypeValue) convert {
 }
 
 func number(value float64) table.Cell { return table.Cell{Number: value, IsNumber: true} }
+
+// whole returns a whole number: as text if a float64 doesn't have all its digits, which may be the
+// name of a class.
+func whole[T int64 | uint64](n T) table.Cell {
+	const most = 1 << 53
+	if n <= most && int64(n) >= -most {
+		return number(float64(n))
+	}
+	return table.Cell{Text: fmt.Sprint(n)}
+}
 
 func integer(kind parquet.Kind, v parquet.Value) int64 {
 	if kind == parquet.Int32 {

@@ -283,6 +283,44 @@ func TestLargeClasses(t *testing.T) {
 	}
 }
 
+// TestLongNames: whole numbers that a float64 can't tell apart are different names of classes.
+func TestLongNames(t *testing.T) {
+	type user struct {
+		Age float32 `parquet:"age"`
+		ID  int64   `parquet:"id"`
+		Key uint64  `parquet:"key"`
+	}
+	path := filepath.Join(t.TempDir(), "users.parquet")
+	first := int64(1)<<53 + 1
+	if err := library.WriteFile(path, []user{{1, first, uint64(first)}, {2, first + 1, uint64(first) + 1}, {3, -first, math.MaxUint64}}); err != nil {
+		t.Fatal(err)
+	}
+	for column, names := range map[string][]string{"id": {fmt.Sprint(first), fmt.Sprint(first + 1), fmt.Sprint(-first)}, "key": {fmt.Sprint(first), fmt.Sprint(first + 1), "18446744073709551615"}} {
+		ds, err := parquet.Open(path, table.Config{Inputs: []string{"age"}, Class: column, Classes: names})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, labels, err := ds.Batch([]int{0, 1, 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tensors.MustCopyFlatData[int32](labels[0]); !slices.Equal(got, []int32{0, 1, 2}) {
+			t.Errorf("%s: the classes are %v", column, got)
+		}
+	}
+	ds, err := parquet.Open(path, table.Config{Inputs: []string{"id"}, Labels: []string{"age"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs, _, err := ds.Batch([]int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tensors.MustCopyFlatData[float32](inputs[0])[0]; got != float32(first) {
+		t.Errorf("as an input, the number is %g", got)
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	records := []record{randomRecord(random), randomRecord(random)}
