@@ -142,8 +142,8 @@ func isSparse(head *tar.Header) bool {
 	return head.Typeflag == tar.TypeGNUSparse
 }
 
-// refuse returns an error for a member that looks like a part of a sample, but has no content of its
-// own.
+// refuse returns an error for a member that looks like a part of a sample, but has no content of
+// its own.
 func refuse(head *tar.Header) error {
 	switch linked := *head; {
 	case isSparse(head):
