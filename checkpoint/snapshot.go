@@ -83,7 +83,7 @@ func collect(store *model.Store, pass func(name string, t *tensors.Tensor) (*ten
 	var names renamer
 	isWeight := weights(store)
 	for v := range store.IterVariables() {
-		if err := Misplaced(v); err != nil {
+		if err := misplaced(v); err != nil {
 			return nil, fmt.Errorf("checkpoint: %w", err)
 		}
 		name := names.stable(v.Path())

@@ -55,10 +55,10 @@ func OnlyTraining(path string) bool {
 	return nested && (trainingScopes[scope] || inOptimizerScope(rest)) || !nested && trainingVariables[scope]
 }
 
-// Misplaced returns an error if a variable is trained, but in a scope of variables that only
+// misplaced returns an error if a variable is trained, but in a scope of variables that only
 // training needs: nothing would take it for a part of the model. The variables of metrics may look
 // so after they are loaded.
-func Misplaced(v *model.Variable) error {
+func misplaced(v *model.Variable) error {
 	if !v.Trainable || !OnlyTraining(v.Path()) || randomScope.MatchString(v.Path()) {
 		return nil
 	}
@@ -70,10 +70,11 @@ func Misplaced(v *model.Variable) error {
 	return nil
 }
 
-// MisplacedIn returns an error if a graph uses a variable that is Misplaced.
+// MisplacedIn returns an error if a graph uses a variable in a scope of variables that only
+// training needs.
 func MisplacedIn(store *model.Store, g *graph.Graph) error {
 	for v := range store.IterVariables() {
-		if err := Misplaced(v); err != nil && v.InUseByGraph(g) {
+		if err := misplaced(v); err != nil && v.InUseByGraph(g) {
 			return err
 		}
 	}

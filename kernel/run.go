@@ -162,9 +162,10 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	}
 	if err != nil {
 		chatter.showIn(opts.Log)
-		endRelay(&relay.Died{Reason: chatter.reason(err)})
+		reason := chatter.reason(err)
+		endRelay(&relay.Died{Reason: reason})
 		if !ready.Load() {
-			err = &notStarted{fmt.Errorf("it ended at once: %s", chatter.reason(err))}
+			err = &notStarted{errors.New("it ended at once: " + reason)}
 		}
 		err = fmt.Errorf("kernel: %s: %w", found.gonb, err)
 	}

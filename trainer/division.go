@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train/metric"
 
 	"gonbatch/distributed"
 	"gonbatch/internal/plural"
@@ -152,17 +149,4 @@ func checkModelParallel(c Config, w *distributed.World) error {
 		return fmt.Errorf("model_parallel: %w", err)
 	}
 	return nil
-}
-
-// divisionMetric is built last in a step, when its graph changes no more variables. GoMLX has no
-// other place for it.
-type divisionMetric struct {
-	metric.Interface
-	division *distributed.Division
-}
-
-// UpdateGraph implements metric.Interface.
-func (m divisionMetric) UpdateGraph(_ *model.Scope, _, predictions []*graph.Node) *graph.Node {
-	m.division.Outputs(predictions[0].Graph())
-	return graph.ScalarZero(predictions[0].Graph(), dtypes.Float32)
 }

@@ -25,7 +25,7 @@ func (e *ended) claim(t *Trainer) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if name, used := e.names[e.key(t)]; used {
+	if name, used := e.names[t.saver.realPath()]; used {
 		return fmt.Errorf("its checkpoint folder, %s, belongs to %q, which this program has already finished: give each its own folder (checkpoint.dir); to continue that one, set checkpoint.resume to \"must\"", t.saver.path, name)
 	}
 	return nil
@@ -38,13 +38,17 @@ func (e *ended) end(t *Trainer) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.names[e.key(t)] = t.config.Name
+	e.names[t.saver.realPath()] = t.config.Name
 }
 
-func (e *ended) key(t *Trainer) string {
-	path, err := filepath.Abs(t.saver.path)
-	if err != nil {
-		return t.saver.path
+// realPath returns the folder of checkpoints under the name that it has for every program.
+func (s *saver) realPath() string {
+	path := s.path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
 	}
 	return path
 }

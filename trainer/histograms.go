@@ -12,7 +12,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train/metric"
 )
 
 // histogramValues is the maximum number of values in a histogram. A larger tensor is sampled at
@@ -46,18 +45,12 @@ func (s *shownGradients) build(scopes []*model.Scope, g *graph.Graph, gradients 
 	}
 }
 
-// gradientMetric makes GoMLX return the gradients, as a metric that isn't a scalar.
-type gradientMetric struct {
-	metric.Interface
-	shown *shownGradients
-}
-
-// UpdateGraph implements metric.Interface. It returns 0 if no gradients are shown.
-func (m gradientMetric) UpdateGraph(_ *model.Scope, _, predictions []*graph.Node) *graph.Node {
-	if m.shown.node == nil {
-		return graph.ScalarZero(predictions[0].Graph(), dtypes.Float32)
+// output returns the gradients, or 0 if they are not shown.
+func (s *shownGradients) output(g *graph.Graph) *graph.Node {
+	if s.node == nil {
+		return graph.ScalarZero(g, dtypes.Float32)
 	}
-	return m.shown.node
+	return s.node
 }
 
 // logHistograms logs, on rank 0, the gradients of this update and the weights after it. It leaves

@@ -14,31 +14,24 @@ import (
 // takeLosses reads a batch's losses and frees its metrics: the loss, GoMLX's moving average of it,
 // the losses of the objectives, the training metrics, and the gradients if they are logged.
 func (r *run) takeLosses(metrics []*tensors.Tensor) error {
-	if r.stepper.division.Divides() { // That of divisionMetric, which is 0.
-		last := len(metrics) - 1
-		if err := metrics[last].FinalizeAll(); err != nil {
+	if r.stepper.division.Divides() {
+		if err := popStepOutput(&metrics).FinalizeAll(); err != nil { // It is 0.
 			return err
 		}
-		metrics = metrics[:last]
 	}
 	if r.stepper.withHistograms {
-		last := len(metrics) - 1
-		r.gradients, metrics = metrics[last], metrics[:last]
+		r.gradients = popStepOutput(&metrics)
 	}
 	if r.stepper.lossScale != nil {
-		last := len(metrics) - 1
-		err := r.takeScale(metrics[last])
-		if err = errors.Join(err, metrics[last].FinalizeAll()); err != nil {
+		scale := popStepOutput(&metrics)
+		if err := errors.Join(r.takeScale(scale), scale.FinalizeAll()); err != nil {
 			return err
 		}
-		metrics = metrics[:last]
 	}
-	last := len(metrics) - 1
-	weights, err := takeWeights(metrics[last])
+	weights, err := takeWeights(popStepOutput(&metrics))
 	if err != nil {
 		return err
 	}
-	metrics = metrics[:last]
 	names := []string{"the loss", ""}
 	for _, o := range r.task.objectives {
 		names = append(names, "the loss of "+o.Name)

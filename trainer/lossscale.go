@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
@@ -25,7 +24,7 @@ import (
 type lossScale struct {
 	store *model.Store
 	ranks int
-	node  *graph.Node // The state after the step, in the graph that is being built: see scaleMetric.
+	node  *graph.Node // The state after the step, in the graph that is being built: an output of the step.
 }
 
 const (
@@ -178,15 +177,6 @@ func (s *lossScale) show(g *graph.Graph) {
 		s.node = graph.Stack([]*graph.Node{s.scale().NodeValue(g), graph.ConvertDType(s.skipped().NodeValue(g), dtypes.Float32)}, 0)
 	}
 }
-
-// scaleMetric makes GoMLX return what show has built, as a metric that isn't a scalar.
-type scaleMetric struct {
-	metric.Interface
-	scale *lossScale
-}
-
-// UpdateGraph implements metric.Interface.
-func (m scaleMetric) UpdateGraph(_ *model.Scope, _, _ []*graph.Node) *graph.Node { return m.scale.node }
 
 // takeScale reads the output of show, and ends a training run whose gradients overflow with any
 // scale.

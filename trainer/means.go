@@ -2,12 +2,12 @@ package trainer
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train/metric"
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/weigh"
@@ -19,9 +19,8 @@ import (
 type means struct {
 	examples int           // In the batch.
 	losses   []weigh.Mean  // Of the objectives, with what layers add to them.
-	total    weigh.Mean    // Of these losses.
 	metrics  []weigh.Mean  // Of the training.
-	shares   []*graph.Node // The weights of the objectives' gradients; nil where each batch counts the same.
+	weights  []*graph.Node // Of the objectives' gradients; nil where each batch counts the same.
 	warned   bool
 }
 
@@ -38,7 +37,7 @@ func (s *stepper) meanLoss(loss, added *graph.Node) *graph.Node {
 	}
 	if mean.Mixed && s.divides() && s.store.IsTraining(loss.Graph()) && !s.means.warned {
 		s.means.warned = true
-		s.printf("warning: the loss adds means over different numbers of values: each batch and rank counts the same, so what the model learns depends on accumulate_batches and on the number of ranks\n")
+		s.printf("warning: the loss adds means over different numbers of values: each batch and rank counts the same, so what the model learns depends on accumulate_grad_batches and on the number of ranks; let its terms divide by the same number\n")
 	}
 	s.means.losses = append(s.means.losses, mean)
 	return value
@@ -55,7 +54,7 @@ func (s *stepper) weighted(objective int, loss *graph.Node) (weighted *graph.Nod
 	if !s.divides() {
 		weight = nil
 	}
-	s.means.shares = append(s.means.shares, weight)
+	s.means.weights = append(s.means.weights, weight)
 	if weight == nil {
 		return loss, 1
 	}
@@ -66,60 +65,44 @@ func (s *stepper) weighted(objective int, loss *graph.Node) (weighted *graph.Nod
 }
 
 // unweighted divides means of the objectives' gradients, one after the other, by the means of their
-// weights. The scopes are those of the objectives.
+// weights, which are those of present. The scopes are those of the objectives.
 func (m *means) unweighted(scopes []*model.Scope, g *graph.Graph, gradients, weights []*graph.Node) {
-	for i, share := range m.shares {
+	for i, weight := range m.weights {
 		own := gradients[:len(trained(scopes[i], g))]
 		gradients = gradients[len(own):]
-		if share != nil {
+		if weight != nil {
 			copy(own, distributed.Unweighted(own, weights[0]))
 			weights = weights[1:]
 		}
 	}
 }
 
-// weights returns the weights of the gradients of this update on this rank.
-func (m *means) weights() (all []*graph.Node) {
-	for _, share := range m.shares {
-		if share != nil {
-			all = append(all, share)
-		}
-	}
-	return all
+// present returns the weights that there are.
+func (m *means) present() []*graph.Node {
+	return slices.DeleteFunc(slices.Clone(m.weights), func(weight *graph.Node) bool { return weight == nil })
 }
 
-// meansMetric makes GoMLX return what each loss and metric of a training batch counts, in the order
-// of its metrics, as a metric that isn't a scalar. If all batches count the same, it returns a
-// scalar.
-type meansMetric struct {
-	metric.Interface
-	means      *means
-	objectives []Objective
-}
-
-// UpdateGraph implements metric.Interface. It is called after those of the other metrics.
-func (m meansMetric) UpdateGraph(_ *model.Scope, _, predictions []*graph.Node) *graph.Node {
-	g, losses := predictions[0].Graph(), m.means.losses
-	all := make([]weigh.Mean, 2, 2+len(losses)+len(m.means.metrics)) // The loss, and GoMLX's moving average of it.
-	all[0] = m.means.total
-	for i, o := range m.objectives {
+// output returns what each loss and metric of a training batch counts, in the order of GoMLX's
+// metrics. If all batches count the same, it is a scalar.
+func (m *means) output(g *graph.Graph, objectives []Objective) *graph.Node {
+	all := []weigh.Mean{weigh.Sum(m.losses...), {}} // The loss, and GoMLX's moving average of it.
+	for i, o := range objectives {
 		if o.Name != "" {
-			all = append(all, losses[i])
+			all = append(all, m.losses[i])
 		}
 	}
-	shares, weighs := make([]*graph.Node, 0, cap(all)), false
-	for _, mean := range append(all, m.means.metrics...) {
-		share := mean.PerExample(m.means.examples)
-		weighs = weighs || share != nil
-		if share == nil {
-			share = graph.ScalarOne(g, dtypes.Float64)
+	weighs, weights := false, []*graph.Node(nil)
+	for _, mean := range append(all, m.metrics...) {
+		weight := graph.ScalarOne(g, dtypes.Float64)
+		if own := mean.PerExample(m.examples); own != nil {
+			weighs, weight = true, graph.ConvertDType(own, dtypes.Float64)
 		}
-		shares = append(shares, graph.ConvertDType(share, dtypes.Float64))
+		weights = append(weights, weight)
 	}
 	if !weighs {
 		return graph.ScalarZero(g, dtypes.Float32)
 	}
-	return graph.Stack(shares, 0)
+	return graph.Stack(weights, 0)
 }
 
 // takeWeights reads what a batch's losses and metrics count: nil if each counts 1.

@@ -62,14 +62,7 @@ func (t *Trainer) checkOrigin() error {
 	if t.origin.Found {
 		origin = fmt.Sprintf("%s of %s %s\n", filepath.Base(t.origin.Path), t.origin.At.Run, t.origin.At.Writer)
 	}
-	folder, err := filepath.EvalSymlinks(t.saver.path)
-	if err == nil {
-		folder, err = filepath.Abs(folder)
-	}
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(t.env.Dir.Origins(), fmt.Sprintf("%s-%.4x", fileName(t.config.Name), sha256.Sum256([]byte(folder))))
+	path := filepath.Join(t.env.Dir.Origins(), fmt.Sprintf("%s-%.4x", fileName(t.config.Name), sha256.Sum256([]byte(t.saver.realPath()))))
 	first, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -115,18 +115,11 @@ func (c *Config) keepOfPhase(program Config, given map[string]bool) {
 	fields, own := c.fields(), program.fields()
 	for _, name := range slices.Sorted(maps.Keys(c.ofPhase)) {
 		if value := fields[name].value; given[name] && !reflect.DeepEqual(value.Interface(), own[name].value.Interface()) {
-			c.overruled = append(c.overruled, fmt.Sprintf("%s: the program sets %s for this phase; %s, of a flag, the environment or a file, is for the phases before", name, orEmpty(text(own[name].value)), orEmpty(text(value))))
+			c.overruled = append(c.overruled, fmt.Sprintf("%s: the program sets %s for this phase; %s, of a flag, the environment or a file, is for the phases before", name, orNone(text(own[name].value)), orNone(text(value))))
 			value.Set(own[name].value)
 			delete(given, name)
 		}
 	}
-}
-
-func orEmpty(text string) string {
-	if text == "" {
-		return "the default"
-	}
-	return text
 }
 
 // set returns which fields have a value: a source has given it, or the program.

@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed"
-	"gonbatch/distributed/weigh"
 	"gonbatch/internal/plural"
 )
 
@@ -45,19 +44,20 @@ type stepper struct {
 	afterShare   func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild   func() error // Called once the graph of an update is built, before it runs.
 
-	changedHere                            map[string]*graph.Node // The weights that the model has changed in the last graph, by their paths, as it uses them.
-	halves                                 map[string]bool        // The paths of the variables for which a model has asked in half precision.
-	built                                  bool                   // The program of an update has been built.
-	state                                  map[string]bool        // The paths of the variables that the optimizers have created, also before the training was resumed.
-	fixed                                  map[string]bool        // The paths of the model's variables that no optimizer changes.
-	withHistograms                         bool
-	kind                                   programKind // Of the program that is being built or run.
-	shown                                  shownGradients
-	losses                                 []*graph.Node // Of the objectives, in the graph that is being built. Nil with one loss, which GoMLX keeps.
-	means                                  means         // Of the graph that is being built.
-	saidTypes                              bool          // See sayTypes.
+	changedHere    map[string]*graph.Node // The weights that the model has changed in the last graph, by their paths, as it uses them.
+	halves         map[string]bool        // The paths of the variables for which a model has asked in half precision.
+	built          bool                   // The program of an update has been built.
+	state          map[string]bool        // The paths of the variables that the optimizers have created, also before the training was resumed.
+	fixed          map[string]bool        // The paths of the model's variables that no optimizer changes.
+	withHistograms bool
+	kind           programKind // Of the program that is being built or run.
+	shown          shownGradients
+	losses         []*graph.Node // Of the objectives, in the graph that is being built. Nil with one loss, which GoMLX keeps.
+	means          means         // Of the graph that is being built.
+	saidTypes      bool          // See sayTypes.
+	added          *graph.Node   // What the step's layers add to each of these losses, such as L2 regularization; nil if nothing.
+
 	trainBounds, evalBounds, predictBounds bounds
-	added                                  *graph.Node // What the step's layers add to each of these losses, such as L2 regularization; nil if nothing.
 }
 
 // programKind is the spec of a batch: GoMLX compiles a program for each spec.
@@ -99,7 +99,6 @@ func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Nod
 	for _, l := range losses[1:] {
 		total = graph.Add(total, l)
 	}
-	s.means.total = weigh.Sum(s.means.losses...)
 	return total
 }
 
@@ -172,7 +171,7 @@ func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*gra
 	for i, size := range sizes {
 		means = append(means, batches.add(trained(scopes[i], g), all[:size])...)
 		all = all[size:]
-		s.means.shares[i] = batches.addWeight(i, s.means.shares[i])
+		s.means.weights[i] = batches.addWeight(i, s.means.weights[i])
 	}
 	return means
 }
@@ -212,7 +211,7 @@ func (s *stepper) asUsed(variables []*model.Variable, g *graph.Graph) []*graph.N
 // averaged returns the means of the gradients over the ranks or, if nothing needs these whole, this
 // rank's parts of them.
 func (s *stepper) averaged(g *graph.Graph, scopes []*model.Scope, gradients []*graph.Node) []*graph.Node {
-	n, weights := len(gradients), s.means.weights()
+	n, weights := len(gradients), s.means.present()
 	if s.scatters() {
 		gradients = widened(s.world.ScatterGradients(s.store, s.compressed(gradients)))
 		for i, weight := range weights {

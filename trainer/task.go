@@ -6,14 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/distributed/weigh"
-
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/distributed/weigh"
 )
 
 // Task says what to train: how a batch becomes losses, and which optimizer minimizes each of them.
@@ -211,7 +212,6 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 			total = t.lossOf(labels, predictions)
 			addLossesAs(total.DType(), total.Graph())
 			total = s.meanLoss(total, train.TotalLoss(total.Graph()))
-			s.means.total = s.means.losses[0]
 		} else {
 			copy(labels, s.precision.inputs(labels))
 			total = s.stepLoss(t.step, labels, predictions)
@@ -246,15 +246,18 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 	for _, m := range s.trainMetrics {
 		trainMetrics = append(trainMetrics, m.gomlx(s))
 	}
-	trainMetrics = append(trainMetrics, meansMetric{metric.NewBaseMetric("means", "means", "means", nil, nil), &s.means, t.objectives})
+	trainMetrics = append(trainMetrics, newStepOutput("weights", func(g *graph.Graph) *graph.Node { return s.means.output(g, t.objectives) }))
 	if s.lossScale != nil {
-		trainMetrics = append(trainMetrics, scaleMetric{metric.NewBaseMetric("loss scale", "scale", "loss scale", nil, nil), s.lossScale})
+		trainMetrics = append(trainMetrics, newStepOutput("loss scale", func(*graph.Graph) *graph.Node { return s.lossScale.node }))
 	}
 	if s.withHistograms {
-		trainMetrics = append(trainMetrics, gradientMetric{metric.NewBaseMetric("gradients", "gradients", "gradients", nil, nil), &s.shown})
+		trainMetrics = append(trainMetrics, newStepOutput("gradients", s.shown.output))
 	}
-	if s.division.Divides() {
-		trainMetrics = append(trainMetrics, divisionMetric{metric.NewBaseMetric("division", "division", "division", nil, nil), s.division})
+	if s.division.Divides() { // Last, when the graph changes no more variables.
+		trainMetrics = append(trainMetrics, newStepOutput("division", func(g *graph.Graph) *graph.Node {
+			s.division.Outputs(g)
+			return graph.ScalarZero(g, dtypes.Float32)
+		}))
 	}
 	return train.NewTrainer(s.world.Backend(), s.store, modelFn, lossFn, s, trainMetrics, append(evalMetrics, t.metrics...))
 }

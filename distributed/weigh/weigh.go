@@ -78,18 +78,17 @@ func isData(n *graph.Node) bool {
 
 // parts are what a value adds.
 type parts struct {
-	value    *graph.Node   // Without divisions by 0.
-	counts   []*graph.Node // What its means count, each once.
-	divisors []*graph.Node // The divisor of each.
-	others   bool          // It also adds what depends on the data in another way.
+	value  *graph.Node   // Without divisions by 0.
+	counts []*graph.Node // What its means count, each once.
+	others bool          // It also adds what depends on the data in another way.
 }
 
 // join adds what another value adds.
 func (p *parts) join(other parts) {
 	p.others = p.others || other.others
-	for i, count := range other.counts {
+	for _, count := range other.counts {
 		if !slices.ContainsFunc(p.counts, func(known *graph.Node) bool { return same(count, known) }) {
-			p.counts, p.divisors = append(p.counts, count), append(p.divisors, other.divisors[i])
+			p.counts = append(p.counts, count)
 		}
 	}
 }
@@ -97,7 +96,7 @@ func (p *parts) join(other parts) {
 func (p parts) mean() Mean {
 	m := Mean{Value: p.value, Mixed: len(p.counts) > 1 || len(p.counts) == 1 && p.others, parts: p}
 	if len(p.counts) == 1 && !m.Mixed {
-		m.Weight, m.Size = p.counts[0], size(p.divisors[0])
+		m.Weight, m.Size = p.counts[0], size(p.counts[0])
 		if m.Weight.DType() != dtypes.Float64 {
 			m.Weight = graph.ConvertDType(m.Weight, dtypes.Float32)
 		}
@@ -170,7 +169,7 @@ func (f *finder) takeApart(x *graph.Node) parts {
 			if safe != divisor {
 				x = x.CloneWithInputs(in[0], again(in[1], divisor, safe))
 			}
-			return parts{value: x, counts: []*graph.Node{f.count(divisor)}, divisors: []*graph.Node{divisor}}
+			return parts{value: x, counts: []*graph.Node{f.count(divisor)}}
 		}
 	}
 	return plain
@@ -289,7 +288,7 @@ func isSmall(x *graph.Node) bool {
 	return value != nil && value.Shape().IsScalar() && value.DType().IsFloat() && math.Abs(shapes.ConvertTo[float64](value.Value())) <= small
 }
 
-// size returns how many values a divisor sums.
+// size returns how many values a count sums.
 func size(x *graph.Node) int {
 	if x.Type() == graph.NodeTypeReduceSum {
 		return max(1, x.Inputs()[0].Shape().Size())

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/internal/source"
 	"gonbatch/internal/userdir"
 	"gonbatch/submit"
@@ -56,13 +57,23 @@ func CheckArgs(shell submit.Shell, m *export.Module, spec submit.JobSpec) error 
 			continue
 		}
 		problem, sure := m.ArgsProblem(cell, spec.CellArgs(cell))
-		switch {
-		case problem == "":
-		case sure:
-			return submit.Usagef("%s, cell %s (%s): %s", m.Notebook, cell.Label(), cell.Name, problem)
-		default:
-			shell.Warn("%s, cell %s (%s): %s", m.Notebook, cell.Label(), cell.Name, problem)
+		if err := judge(shell, m.Notebook+", "+place(cell), problem, sure); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func place(cell rundir.Cell) string { return fmt.Sprintf("cell %s (%s)", cell.Label(), cell.Name) }
+
+// judge returns the error of arguments that a program wouldn't accept, or warns if it may.
+func judge(shell submit.Shell, place, problem string, sure bool) error {
+	switch {
+	case problem == "":
+	case sure:
+		return submit.Usagef("%s: %s", place, problem)
+	default:
+		shell.Warn("%s: %s", place, problem)
 	}
 	return nil
 }
@@ -88,16 +99,14 @@ func CheckMoreArgs(ctx context.Context, shell submit.Shell, spec submit.JobSpec)
 			switch name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "="); {
 			case !strings.HasPrefix(arg, "-"):
 			case name == "h" || name == "help":
-				return nil, submit.Usagef("cell %s (%s): with %s, its program would end without training", cell.Label(), cell.Name, arg)
+				return nil, submit.Usagef("%s: with %s, its program would end without training", place(cell), arg)
 			case name == "checkpoint.resume" || name == "checkpoint.dir":
-				return nil, submit.Usagef("cell %s (%s): %s can't be changed in a run that trains on from its checkpoints: submit the notebook again", cell.Label(), cell.Name, arg)
+				return nil, submit.Usagef("%s: %s can't be changed in a run that trains on from its checkpoints: submit the notebook again", place(cell), arg)
 			}
 		}
-		switch problem, sure := program.Problem(cell.Name, spec.CellArgs(cell)); {
-		case problem != "" && sure:
-			return nil, submit.Usagef("cell %s (%s): %s", cell.Label(), cell.Name, problem)
-		case problem != "":
-			shell.Warn("cell %s (%s): %s", cell.Label(), cell.Name, problem)
+		problem, sure := program.Problem(cell.Name, spec.CellArgs(cell))
+		if err := judge(shell, place(cell), problem, sure); err != nil {
+			return nil, err
 		}
 		maps.Copy(flags, program.Values(spec.CellArgs(cell)))
 	}
