@@ -46,7 +46,7 @@ func (m countedMean) UpdateGraph(scope *model.Scope, labels, predictions []*grap
 	}
 	mean := weigh.Metric(store, value)
 	if mean.Mixed {
-		m.warn(fmt.Sprintf("the metric %q adds means over different numbers of values: each batch counts as its number of examples, so the metric depends on the size of the batches", m.Name()))
+		m.warn(fmt.Sprintf("the metric %q adds means over different numbers of values: each batch counts as its number of examples, so the metric depends on the size of the batches; let its terms divide by the same number, and build their mask once", m.Name()))
 	}
 	if mean.Weight == nil {
 		return running

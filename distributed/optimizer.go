@@ -43,7 +43,7 @@ var _ train.OptimizeWithGradients = (*averagingOptimizer)(nil)
 func (o *averagingOptimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, loss *graph.Node) {
 	mean := weigh.Loss(scope.Store(), loss)
 	if mean.Mixed {
-		o.world.warnOnce("the loss adds means over different numbers of values: each rank counts the same, so what a model learns depends on the number of ranks")
+		o.world.warnOnce("the loss adds means over different numbers of values: each rank counts the same, so what a model learns depends on the number of ranks; let its terms divide by the same number, and build their mask once")
 	}
 	weight := mean.PerExample(weigh.Examples(g))
 	if weight == nil {

@@ -26,7 +26,7 @@ func lookAtPapermill(env environment, sourceDir string) (found string, err error
 	if err != nil {
 		return "", errNoPapermill
 	}
-	python, err := interpreter(path)
+	python, err := interpreter(path, env.get("PATH"))
 	if err != nil {
 		return "", err
 	}
@@ -42,7 +42,7 @@ func lookAtPapermill(env environment, sourceDir string) (found string, err error
 
 // interpreter returns the Python of a script: that in its first line or, where that would be too
 // long, the one next to it.
-func interpreter(script string) (string, error) {
+func interpreter(script, path string) (string, error) {
 	f, err := os.Open(script)
 	if err != nil {
 		return "", err
@@ -52,9 +52,13 @@ func interpreter(script string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", script, err)
 	}
-	words := strings.Fields(strings.TrimPrefix(line, "#!"))
-	if strings.HasPrefix(line, "#!") && len(words) == 1 && strings.Contains(filepath.Base(words[0]), "python") {
+	words := append(strings.Fields(strings.TrimPrefix(line, "#!")), "", "")
+	switch program := filepath.Base(words[0]); {
+	case !strings.HasPrefix(line, "#!"):
+	case strings.Contains(program, "python"):
 		return words[0], nil
+	case program == "env":
+		return lookPath(words[1], path)
 	}
 	return filepath.Join(filepath.Dir(script), "python"), nil
 }

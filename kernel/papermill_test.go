@@ -13,6 +13,8 @@ func TestLookAtPapermill(t *testing.T) {
 	for _, test := range []struct{ name, begins, python, want string }{
 		{name: "with the translator", begins: "#!DIR/python3\n", python: "exit 0"},
 		{name: "without", begins: "#!DIR/python3\n", python: "exit 1", want: "DIR/papermill can't pass parameters to Go notebooks yet: run DIR/python3 -m pip install /source/kernel/papermill"},
+		{name: "with options", begins: "#!DIR/python3 -s\n", python: "exit 1", want: "run DIR/python3 -m pip install"},
+		{name: "by env", begins: "#!/usr/bin/env python3\n", python: "exit 1", want: "run DIR/python3 -m pip install"},
 		{name: "a long path", begins: "#!/bin/sh\n'''exec' DIR/python3 \"$0\" \"$@\"\n", python: "exit 1", want: "run DIR/python -m pip install"},
 		{name: "no papermill", want: "papermill is not installed"},
 	} {

@@ -40,7 +40,7 @@ func (l *tailLog) showIn(log io.Writer) {
 
 // lastWords finds the line in which Go's runtime says why a program ends, or GoNB's log, with the
 // error before it.
-var lastWords = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*$|(?:^E\d{4} [^\]\n]*\] .*\n(?:(?:[^IWEF\n]|[IWEF][^\d\n]).*\n)*)?^F\d{4} [^\]\n]*\] .*$`)
+var lastWords = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*$|(?:^E\d{4} [^\]\n]*\] .*\n(?:(?:(?:[^IWEF\n]|[IWEF][^\d\n]).*)?\n)*)?^F\d{4} [^\]\n]*\] .*$`)
 
 // logPrefix is what GoNB's log has before its words.
 var logPrefix = regexp.MustCompile(`(?m)^[EF]\d{4} [^\]\n]*\] (?:\x1b\[[\d;]*m\[\w*\]\x1b\[0m )?`)
@@ -49,9 +49,9 @@ var logPrefix = regexp.MustCompile(`(?m)^[EF]\d{4} [^\]\n]*\] (?:\x1b\[[\d;]*m\[
 func (l *tailLog) reason(ended error) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch words := lastWords.Find(l.text); {
-	case words != nil:
-		return fmt.Sprintf("%s (%v)", logPrefix.ReplaceAll(words, nil), ended)
+	switch all := lastWords.FindAll(l.text, -1); {
+	case all != nil:
+		return fmt.Sprintf("%s (%v)", logPrefix.ReplaceAll(all[len(all)-1], nil), ended)
 	case ended.Error() == "signal: killed":
 		return "it was killed, as the system does when there is no memory left"
 	}

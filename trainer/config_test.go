@@ -171,6 +171,9 @@ func TestConfigFileErrors(t *testing.T) {
 		"an unknown key":    {"max_epochs: 3\nmax_epoch: 4\n", []string{"line 2: there is no setting max_epoch: did you mean max_epochs?"}},
 		"a nested one":      {"checkpoint:\n  keep: 3\n  evry: 1m\n", []string{"line 3: there is no setting checkpoint.evry: did you mean checkpoint.every?"}},
 		"a mapping less":    {"keep: 3\n", []string{"line 1: there is no setting keep"}},
+		"a name with a dot": {"log_every: 3\ncheckpoint.keep: 3\n", []string{"line 2: write checkpoint.keep as checkpoint: {keep: ...}"}},
+		"beside a merge":    {"<<: {max_epochs: 3}\ncheckpoint: {<<: {keep: 3}, evry: 1m}\n", []string{"there is no setting checkpoint.evry: did you mean checkpoint.every?"}},
+		"in a merge":        {"<<: {max_epoch: 3}\n", []string{"line 1", "max_epoch"}},
 		"a second document": {"max_epochs: 3\n---\nmax_epochs: 4\n", []string{"line 3", "a second document"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -150,3 +150,24 @@ func TestPaddedBatches(t *testing.T) {
 		})
 	}
 }
+
+// TestNothingCountsInATerm: a term that a layer adds is 0, not NaN, for a batch in which nothing
+// counts for it.
+func TestNothingCountsInATerm(t *testing.T) {
+	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		out := layers.Dense(scope.In("d"), x, true, 1)
+		counts := graph.ConvertDType(graph.GreaterThan(x, graph.Scalar(x.Graph(), x.DType(), 9)), x.DType())
+		train.AddRegularizationLoss(graph.Div(graph.ReduceAllSum(graph.Mul(counts, out)), graph.ReduceAllSum(counts)))
+		return out
+	}
+	for _, precision := range []string{"32-true", "16-mixed"} {
+		c := trainer.Config{MaxEpochs: 1, BatchSize: 4, Precision: precision, Checkpoint: trainer.CheckpointConfig{Off: true}}
+		tr, _ := newTrainer(t, c, trainer.Supervised(net, loss.MeanSquaredError, trainer.SGD{LearningRate: 0.01}))
+		if err := tr.Fit(t.Context(), sequences(8), nil); err != nil {
+			t.Errorf("%s: %v", precision, err)
+		}
+		if metrics, err := tr.Test(t.Context(), sequences(8)); err != nil || !(metrics["test/loss"] > 0) {
+			t.Errorf("%s: %v, %v", precision, metrics, err)
+		}
+	}
+}

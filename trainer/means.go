@@ -15,7 +15,8 @@ import (
 
 // means are the losses and metrics of the graph that is being built, which may divide by a sum over
 // the data, such as the number of values that a mask leaves. Over ranks, batches and the batches of
-// an update, each then counts as what it divides by.
+// an update, each then counts as what it divides by for each example. (So one with fewer examples
+// counts as much as the others, as it does without a mask.)
 type means struct {
 	examples int           // In the batch.
 	losses   []weigh.Mean  // Of the objectives, with what layers add to them.
@@ -37,7 +38,7 @@ func (s *stepper) meanLoss(loss, added *graph.Node) *graph.Node {
 	}
 	if mean.Mixed && s.divides() && s.store.IsTraining(loss.Graph()) && !s.means.warned {
 		s.means.warned = true
-		s.printf("warning: the loss adds means over different numbers of values: each batch and rank counts the same, so what the model learns depends on accumulate_grad_batches and on the number of ranks; let its terms divide by the same number\n")
+		s.printf("warning: the loss adds means over different numbers of values: each batch and rank counts the same, so what the model learns depends on accumulate_grad_batches and on the number of ranks; let its terms divide by the same number, and build their mask once\n")
 	}
 	s.means.losses = append(s.means.losses, mean)
 	return value

@@ -1,8 +1,12 @@
 package trainer
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"reflect"
@@ -140,11 +144,10 @@ func (c *Config) readFile(path string, given map[string]bool) error {
 	if err := yamldoc.Single(content); err != nil {
 		return fmt.Errorf("trainer: configuration %s: %w", path, err)
 	}
-	if err := yamldoc.CheckNames(content, slices.Collect(maps.Keys(c.fields()))); err != nil {
-		return fmt.Errorf("trainer: configuration %s: %w", path, err)
-	}
-	if err := yaml.Unmarshal(content, c); err != nil {
-		return fmt.Errorf("trainer: configuration %s: %w", path, err)
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("trainer: configuration %s: %w", path, cmp.Or(yamldoc.Misspelled(content, slices.Collect(maps.Keys(c.fields()))), err))
 	}
 	var tree map[string]any
 	if err := yaml.Unmarshal(content, &tree); err != nil {

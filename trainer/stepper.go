@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed"
+	"gonbatch/distributed/weigh"
 	"gonbatch/internal/plural"
 )
 
@@ -82,7 +83,7 @@ func (s *stepper) inputs(inputs []*graph.Node) []*graph.Node {
 // stepLoss builds the step and returns the sum of its losses.
 func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Node {
 	losses := s.precision.outputs(s.build(s.store.RootScope(), inputs, labels, modelGraph(step)))
-	addLossesAs(losses[0].DType(), losses[0].Graph())
+	s.addLossesAs(losses[0].DType(), losses[0].Graph())
 	if len(losses) != len(s.objectives) {
 		panic(fmt.Errorf("trainer: the step gave %s for %s", plural.Of(len(losses), "loss"), plural.Of(len(s.objectives), "objective")))
 	}
@@ -103,9 +104,11 @@ func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Nod
 }
 
 // addLossesAs converts the terms that layers add to the loss, such as L2 regularization, from the
-// element type of the weights to that of the loss.
-func addLossesAs(dtype dtypes.DType, g *graph.Graph) {
-	changeTerms(g, func(term *graph.Node) *graph.Node { return graph.ConvertDType(term, dtype) })
+// element type of the weights to that of the loss, and removes their divisions by 0.
+func (s *stepper) addLossesAs(dtype dtypes.DType, g *graph.Graph) {
+	changeTerms(g, func(term *graph.Node) *graph.Node {
+		return weigh.Loss(s.store, graph.ConvertDType(term, dtype)).Value
+	})
 }
 
 // share gives all ranks rank 0's weights.

@@ -210,7 +210,7 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 		if t.step == nil {
 			copy(labels, labelsFor(predictions, labels)) // In place: GoMLX passes the same slice to the metrics.
 			total = t.lossOf(labels, predictions)
-			addLossesAs(total.DType(), total.Graph())
+			s.addLossesAs(total.DType(), total.Graph())
 			total = s.meanLoss(total, train.TotalLoss(total.Graph()))
 		} else {
 			copy(labels, s.precision.inputs(labels))

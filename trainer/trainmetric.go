@@ -26,8 +26,8 @@ type trainMetric struct {
 //	trainer.WithTrainMetric("accuracy", metric.SparseCategoricalAccuracyGraph)
 //
 // value is a mean over the examples of a batch, or has a value for each. A batch whose mean divides
-// by a sum over its data, such as the number of values that a mask leaves, counts as that. For an
-// Adversarial task, the predictions are the inputs of the step.
+// by a sum over its data, such as the number of values that a mask leaves, counts as that, for each
+// example. For an Adversarial task, the predictions are the inputs of the step.
 func WithTrainMetric(name string, value metric.BaseMetricGraph) Option {
 	return func(t *Trainer) { t.trainMetrics = append(t.trainMetrics, trainMetric{name, value}) }
 }

@@ -92,7 +92,7 @@ func (r *csvRows) begin(c Config) error {
 	if err := skipMark(buffered); err != nil {
 		return err
 	}
-	if begin, _ := buffered.Peek(buffered.Size()); bytes.IndexByte(begin, '\r') >= 0 && bytes.IndexByte(begin, '\n') < 0 { // Reading tells of errors.
+	if begin, _ := buffered.Peek(buffered.Size()); endsWithCR(begin) { // Reading tells of errors.
 		return errors.New("its lines end with CR only, as on old Macs: convert it (tr '\\r' '\\n')")
 	}
 	r.reader = csv.NewReader(buffered)
@@ -115,6 +115,23 @@ func (r *csvRows) begin(c Config) error {
 		r.columns = append(r.columns, strings.TrimSpace(name))
 	}
 	return nil
+}
+
+// endsWithCR reports whether the lines at the beginning of a file end with CR alone. One in quotes
+// is a part of a value, and one at the end may have its LF behind it.
+func endsWithCR(begin []byte) bool {
+	quoted := false
+	for i, c := range begin {
+		switch {
+		case c == '\n':
+			return false
+		case c == '"':
+			quoted = !quoted
+		case c == '\r' && !quoted && i+1 < len(begin):
+			return begin[i+1] != '\n'
+		}
+	}
+	return false
 }
 
 // skipMark skips the mark with which Windows begins text in UTF-8, and refuses other encodings.

@@ -244,6 +244,7 @@ func TestErrors(t *testing.T) {
 		{"not UTF-8", table.Config{}, []string{"a\xff\n\xff\n"}, `column "a\xff": "\xff" is not a number`},
 		{"UTF-16", table.Config{}, []string{"\xff\xfea\x00\n\x00"}, "it is in UTF-16"},
 		{"lines of old Macs", table.Config{}, []string{"a,b\r1,2\r3,4\r"}, "its lines end with CR only"},
+		{"the last line of an old Mac", table.Config{}, []string{"a,b\r1,2"}, "its lines end with CR only"},
 		{"truncated gzip", table.Config{}, []string{"\x1f\x8b\x08"}, "0.csv: the file is truncated"},
 		{"binary", table.Config{}, []string{"a\n\x00\n"}, `"\x00" is not a number`},
 		{"bad class", table.Config{Class: "b"}, []string{"a,b\n1,cat\n"}, `column "b": "cat" is not the number of a class: set Config.Classes`},
@@ -366,5 +367,19 @@ func BenchmarkBatch(b *testing.B) {
 		}
 		x[0].MustFinalizeAll()
 		y[0].MustFinalizeAll()
+	}
+}
+
+// TestCarriageReturns: a CR in quotes, or before an LF that is far behind, ends no line.
+func TestCarriageReturns(t *testing.T) {
+	wide := strings.Repeat("a", 256<<10-1) + "\r\n1\r\n"
+	for name, text := range map[string]string{"quoted": "\"a\rb\",c\n1,2\n", "at the end of a buffer": wide, "one byte later": "a" + wide} {
+		path := filepath.Join(t.TempDir(), "0.csv")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if ds, err := table.CSV(path, table.Config{}); err != nil || ds.Len() != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

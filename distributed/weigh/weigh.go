@@ -324,10 +324,14 @@ func same(a, b *graph.Node) bool {
 	if a == b {
 		return true
 	}
-	if a.Type() != b.Type() || !a.Shape().Equal(b.Shape()) || len(a.Inputs()) == 0 || len(a.Inputs()) != len(b.Inputs()) {
+	if a.Type() != b.Type() || !a.Shape().Equal(b.Shape()) || len(a.Inputs()) != len(b.Inputs()) {
 		return false
 	}
 	switch {
+	case a.Type() == graph.NodeTypeConstant:
+		return a.ConstantValue().Equal(b.ConstantValue())
+	case a.Type() == graph.NodeTypeIota:
+		return a.Rank() == 1 // Else they may be along other axes.
 	case determined[a.Type()]:
 	case a.Type() == graph.NodeTypeReduceSum && a.IsScalar(): // Over all axes.
 	case a.Type() == graph.NodeTypeBroadcastInDim && places(a.Inputs()[0].Shape().Dimensions, a.Shape().Dimensions) == 1:

@@ -98,6 +98,13 @@ func TestMean(t *testing.T) {
 			}
 			return graph.Add(one(1), one(1e-6))
 		}, want: 3},
+		"the same twice, with constants": {mean: func(x, y, _ *graph.Node) *graph.Node {
+			one := func() *graph.Node {
+				m := graph.LogicalAnd(graph.NotEqual(y, graph.Const(y.Graph(), float32(7))), graph.LessThan(graph.IotaFull(y.Graph(), y.Shape()), graph.Const(y.Graph(), float32(3))))
+				return graph.Div(masked(x, y, m), sum(f32(m)))
+			}
+			return graph.Add(one(), one())
+		}, want: 3},
 		"stopped gradient": {mean: func(x, y, _ *graph.Node) *graph.Node {
 			sure := graph.StopGradient(f32(graph.GreaterThan(x, graph.Scalar(x.Graph(), x.DType(), 2.5))))
 			return graph.Div(sum(graph.Mul(squares(x, y), sure)), sum(sure))

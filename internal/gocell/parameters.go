@@ -40,12 +40,31 @@ func TypedParameters(code string, earlier []string) string {
 				value = durationOf(value)
 			}
 			if composite := compositeType.FindString(value); composite != "" && kind != "" {
-				value, kind = kind+value[len(composite):], ""
+				value, kind = kind+withoutInnerTypes(value, kind)[len(composite):], ""
 			}
 			lines[i+1] = strings.TrimSpace(keyword+" "+parts[1]+" "+kind) + " = " + value
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// withoutInnerTypes returns a list or map without the types of the lists and maps in it: they
+// follow from its own.
+func withoutInnerTypes(value, kind string) string {
+	expr, err := parser.ParseExpr(value)
+	if err != nil || strings.Contains(kind, "any") || strings.Contains(kind, "interface") {
+		return value
+	}
+	var text strings.Builder
+	at := 0
+	ast.Inspect(expr, func(n ast.Node) bool {
+		if inner, ok := n.(*ast.CompositeLit); ok && n != expr && inner.Type != nil {
+			text.WriteString(value[at : inner.Pos()-1])
+			at = int(inner.Lbrace) - 1
+		}
+		return true
+	})
+	return text.String() + value[at:]
 }
 
 const durationType = "time.Duration"
@@ -93,7 +112,11 @@ func IsDuration(expr ast.Expr) bool {
 		units := "Duration Nanosecond Microsecond Millisecond Second Minute Hour"
 		return ok && pkg.Name == "time" && strings.Contains(" "+units+" ", " "+x.Sel.Name+" ")
 	case *ast.BinaryExpr:
-		return IsDuration(x.X) || IsDuration(x.Y)
+		arithmetic := x.Op.Precedence() >= token.ADD.Precedence()
+		return arithmetic && (IsDuration(x.X) || IsDuration(x.Y))
+	case *ast.CallExpr:
+		f, ok := x.Fun.(*ast.SelectorExpr)
+		return ok && f.Sel.Name == "Duration" && IsDuration(f)
 	case *ast.ParenExpr:
 		return IsDuration(x.X)
 	}
@@ -122,11 +145,13 @@ func typeOf(source string, spec *ast.ValueSpec, at int, typed bool) string {
 	if spec.Type != nil {
 		return text(spec.Type)
 	}
-	if at >= len(spec.Values) || !typed {
+	switch {
+	case at >= len(spec.Values):
 		return ""
-	}
-	if IsDuration(spec.Values[at]) {
+	case IsDuration(spec.Values[at]):
 		return durationType
+	case !typed:
+		return ""
 	}
 	switch value := spec.Values[at].(type) {
 	case *ast.BasicLit:

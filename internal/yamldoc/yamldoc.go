@@ -35,29 +35,32 @@ func Single(text []byte) error {
 	}
 }
 
-// CheckNames returns an error for the first key of a document that isn't one of the names. Those of
-// nested mappings have dots: "checkpoint.keep".
-func CheckNames(text []byte, names []string) error {
+// Misspelled returns an error for the first key of a document that isn't one of the names, which
+// says what may be meant; nil if there is none. The names of nested keys have dots:
+// "checkpoint.keep". It explains the error of a reader that knows more, such as of merged mappings.
+func Misspelled(text []byte, names []string) error {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return err
-	}
-	if len(doc.Content) == 0 {
+	if yaml.Unmarshal(text, &doc) != nil || len(doc.Content) == 0 {
 		return nil
 	}
-	return checkNames(doc.Content[0], "", names)
+	return misspelled(doc.Content[0], "", names)
 }
 
-func checkNames(node *yaml.Node, prefix string, names []string) error {
+func misspelled(node *yaml.Node, prefix string, names []string) error {
 	if node.Kind != yaml.MappingNode {
 		return nil
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		name := prefix + node.Content[i].Value
+		key := node.Content[i]
+		name := prefix + key.Value
+		group, nested, dotted := strings.Cut(key.Value, ".")
 		switch {
+		case key.Tag == "!!merge":
+		case dotted && slices.Contains(names, name):
+			return fmt.Errorf("line %d: write %s as %s: {%s: ...}", key.Line, name, group, nested)
 		case slices.Contains(names, name):
 		case slices.ContainsFunc(names, func(known string) bool { return strings.HasPrefix(known, name+".") }):
-			if err := checkNames(node.Content[i+1], name+".", names); err != nil {
+			if err := misspelled(node.Content[i+1], name+".", names); err != nil {
 				return err
 			}
 		default:
@@ -65,7 +68,7 @@ func checkNames(node *yaml.Node, prefix string, names []string) error {
 			if near := nearest.Words(name, names); len(near) > 0 {
 				meant = ": did you mean " + strings.Join(near, " or ") + "?"
 			}
-			return fmt.Errorf("line %d: there is no setting %s%s", node.Content[i].Line, name, meant)
+			return fmt.Errorf("line %d: there is no setting %s%s", key.Line, name, meant)
 		}
 	}
 	return nil

@@ -75,9 +75,9 @@ func TestParameterLines(t *testing.T) {
 
 func TestParameterMistakes(t *testing.T) {
 	const cell = "var epochs = 2\nvar rate, name = 1e-3, \"x\"\nvar small int8 = 1\nvar list = []int{1}\nvar f = flag.Int(\"size\", 3, \"how many\")\n" +
-		"var p, q = pair()\nconst (\n\tA = iota\n\tB\n)\nvar on = true\nvar other = unknown()\nvar count uint = 1\nvar r32 float32 = 1\nvar d time.Duration"
+		"var p, q = pair()\nconst (\n\tA = iota\n\tB\n)\nvar on = true\nvar other = unknown()\nvar count uint = 1\nvar r32 float32 = 1\nvar d time.Duration\nvar table = map[string]int{}\nvar waits []time.Duration"
 	tests := []struct{ name, param, value, want string }{
-		{"unknown", "epcohs", "3", "-p epcohs=3: n.ipynb declares no parameter epcohs; did you mean epochs?\nits parameters, in cell 1, are epochs, rate, name, small, list, f, p, q, A, B, on, other, count, r32, d"},
+		{"unknown", "epcohs", "3", "-p epcohs=3: n.ipynb declares no parameter epcohs; did you mean epochs?\nits parameters, in cell 1, are epochs, rate, name, small, list, f, p, q, A, B, on, other, count, r32, d, table, waits"},
 		{"not an int", "epochs", "many", "n.ipynb, cell 1, line 1: -p epochs=many: not a whole number, and its type is int; give one such as 20 or -3\n\tvar epochs = 2"},
 		{"a float for an int", "epochs", "2.5", "-p epochs=2.5: not a whole number"},
 		{"code", "epochs", "2; os.Exit(1)", "not a whole number"},
@@ -91,6 +91,9 @@ func TestParameterMistakes(t *testing.T) {
 		{"no list", "list", "1", "line 4: -p list=1: its type is []int; give one such as [1, 2]"},
 		{"a list of other things", "list", "[1, x]", "line 4: -p list=[1, x]: element 2: x: not a whole number, and its type is int"},
 		{"a list in a list", "list", "[[1]]", "-p list=[[1]]: element 1: its type is int"},
+		{"a key twice", "table", "{a: 1, a: 2}", "-p table={a: 1, a: 2}: a is there twice"},
+		{"two documents", "list", "[1]\n---\n[2]", "its type is []int; give one such as [1, 2]"},
+		{"durations in a list", "waits", "[90s]", "element 1: only lists and maps of numbers, strings and booleans can be set"},
 		{"half a list", "list", "[1", "-p list=[1: its type is []int; give one such as [1, 2]"},
 		{"a flag", "f", "1", "-p f=1: it is the flag size; give it after --, as in: submit notebook.ipynb -- -size 1"},
 		{"from a call", "p", "1", "-p p=1: its type cannot be known from this cell"},

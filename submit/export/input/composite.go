@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"gonbatch/internal/yamldoc"
 )
 
 // isComposite reports whether a type is that of a list, or of a map with strings as keys.
@@ -26,7 +28,7 @@ func isComposite(t types.Type) bool {
 // [3, 4] or {a: 1}.
 func compositeLiteral(t types.Type, text string) (string, error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) != 1 {
+	if yamldoc.Single([]byte(text)) != nil || yaml.Unmarshal([]byte(text), &doc) != nil || len(doc.Content) != 1 {
 		return "", wrongComposite(t)
 	}
 	return nodeLiteral(t, doc.Content[0])
@@ -42,6 +44,9 @@ func wrongComposite(t types.Type) error {
 
 // nodeLiteral returns the Go literal for a value of a type.
 func nodeLiteral(t types.Type, node *yaml.Node) (string, error) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
 	var parts []string
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
@@ -59,7 +64,12 @@ func nodeLiteral(t types.Type, node *yaml.Node) (string, error) {
 		if node.Kind != yaml.MappingNode {
 			return "", wrongComposite(t)
 		}
+		known := map[string]bool{}
 		for i := 0; i+1 < len(node.Content); i += 2 {
+			if key := node.Content[i].Value; known[key] {
+				return "", fmt.Errorf("%s is there twice", key)
+			}
+			known[node.Content[i].Value] = true
 			literal, err := nodeLiteral(u.Elem(), node.Content[i+1])
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", node.Content[i].Value, err)
@@ -67,6 +77,9 @@ func nodeLiteral(t types.Type, node *yaml.Node) (string, error) {
 			parts = append(parts, strconv.Quote(node.Content[i].Value)+": "+literal)
 		}
 	case *types.Basic:
+		if u.Kind() == types.Invalid {
+			return "", errors.New("only lists and maps of numbers, strings and booleans can be set")
+		}
 		if node.Kind != yaml.ScalarNode || node.Tag == "!!null" {
 			return "", fmt.Errorf("its type is %s", typeName(t))
 		}

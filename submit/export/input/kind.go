@@ -108,7 +108,7 @@ func (k kind) plainLiteral(text string) (string, error) {
 	case k.basic == nil && k.name == "":
 		return "", errors.New("its type cannot be known from this cell; declare it with a number, a string or a boolean")
 	case k.basic == nil:
-		return "", fmt.Errorf("its type is %s; only numbers, strings, booleans, time.Duration, and lists and maps of these can be set", k.name)
+		return "", fmt.Errorf("its type is %s; only time.Duration, numbers, strings, booleans, and lists and maps of the last three can be set", k.name)
 	}
 	switch info := k.basic.Info(); {
 	case info&types.IsBoolean != 0:
@@ -124,7 +124,7 @@ func (k kind) plainLiteral(text string) (string, error) {
 	case info&types.IsString != 0:
 		return strconv.Quote(text), nil
 	}
-	return "", fmt.Errorf("its type is %s; only numbers, strings, booleans, time.Duration, and lists and maps of these can be set", k.name)
+	return "", fmt.Errorf("its type is %s; only time.Duration, numbers, strings, booleans, and lists and maps of the last three can be set", k.name)
 }
 
 // bits returns the size of a number's type; 64 if it is untyped.
