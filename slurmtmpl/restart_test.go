@@ -23,9 +23,9 @@ import (
 // --kill-on-bad-exit, it kills the other task when one fails.
 const srunTwice = `#!/bin/bash
 while [[ $1 == --* ]]; do shift; done
+trap 'for t in $(jobs -p); do kill -USR1 $t; pkill -USR1 -P $t; done' USR1 # Before a task can say that it runs.
 SLURM_PROCID=0 "$@" & first=$!
 SLURM_PROCID=1 "$@" & second=$!
-trap 'kill -USR1 $first $second; pkill -USR1 -P $first; pkill -USR1 -P $second' USR1
 code=0
 for task in $first $second; do
   while :; do wait $task; c=$?; kill -0 $task 2> /dev/null || break; done
