@@ -43,6 +43,7 @@ func runTree(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 		defer close(stopped)
 		stop(ctx, cmd.Process, grace, ended)
 	}()
+	go reapOrphans(cmd.Process.Pid, ended)
 	err := cmd.Wait()
 	close(ended)
 	<-stopped
@@ -85,6 +86,30 @@ func killOrphans(before []int) {
 		if killed == 0 {
 			return
 		}
+	}
+}
+
+// orphanPoll is how often a session collects orphans that have ended.
+const orphanPoll = time.Second
+
+// reapOrphans collects the orphans of a command that have ended, as init would, until `ended` is
+// closed. This process's own children are collected by those who have started them, at once.
+func reapOrphans(command int, ended <-chan struct{}) {
+	ticker := time.NewTicker(orphanPoll)
+	defer ticker.Stop()
+	for before := []int(nil); ; {
+		select {
+		case <-ended:
+			return
+		case <-ticker.C:
+		}
+		dead := slices.DeleteFunc(children(), func(pid int) bool { return pid == command || !proc.Ended(pid) })
+		for _, pid := range dead {
+			if slices.Contains(before, pid) {
+				_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+			}
+		}
+		before = dead
 	}
 }
 

@@ -2,10 +2,12 @@ package kernel
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +47,24 @@ func TestRunTree(t *testing.T) {
 		if got != want || out.String() != "out\n" || len(children()) > 0 {
 			t.Errorf("%s: %q, put out %q, children %v", script, got, out.String(), children())
 		}
+	}
+}
+
+// TestReapOrphans: orphans that end don't stay as zombies until the session's end.
+func TestReapOrphans(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(5*orphanPoll, cancel) // after the look below
+	cmd := exec.Command("sh", "-c", "for i in 1 2 3; do (sleep 0.1 &) ; done; exec sleep 3600")
+	left := make(chan []int, 1)
+	time.AfterFunc(4*orphanPoll, func() { left <- children() })
+	if err := runTree(ctx, cmd, time.Second); err != nil {
+		t.Error(err)
+	}
+	if left := <-left; !slices.Equal(left, []int{cmd.Process.Pid}) {
+		t.Errorf("children %v, want the command %d", left, cmd.Process.Pid)
 	}
 }
 

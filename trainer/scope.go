@@ -166,10 +166,12 @@ func near(scope string, paths []string) (all []string) {
 	return slices.Compact(all)
 }
 
-// scalesText returns scopes with their factors, as text.
+// scalesText returns scopes with their factors, as text. The order of the options doesn't matter,
+// except of two with the same scope.
 func scalesText(scales []scale) string {
 	all := make([]string, len(scales))
-	for i, s := range scales {
+	sorted := slices.SortedStableFunc(slices.Values(scales), func(a, b scale) int { return strings.Compare(a.scope, b.scope) })
+	for i, s := range sorted {
 		all[i] = fmt.Sprintf("%s %g", s.scope, s.factor)
 	}
 	return strings.Join(all, ", ")
@@ -179,7 +181,7 @@ func scalesText(scales []scale) string {
 func (t *Trainer) scopeParams() map[string]any {
 	params := t.decays.params()
 	if len(t.frozen) > 0 {
-		params["freeze"] = strings.Join(t.frozen, ", ")
+		params["freeze"] = strings.Join(slices.Sorted(slices.Values(t.frozen)), ", ")
 	}
 	if len(t.scales) > 0 {
 		params["scale_rate"] = scalesText(t.scales)

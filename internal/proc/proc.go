@@ -50,8 +50,8 @@ func Group(group int) (pids []int) {
 	return pids
 }
 
-// Children returns the processes that a process has started, by any of its threads, and that have
-// not ended.
+// Children returns the processes that a process has started, by any of its threads, and for which
+// nothing has waited yet.
 func Children(pid int) (pids []int) {
 	for _, list := range readAll(pid, "task/*/children") { // procfs has no function for it.
 		for _, field := range strings.Fields(list) {
@@ -74,6 +74,9 @@ func Below(pid int) (pids []int) {
 
 // Name returns the name of a process's program.
 func Name(pid int) string { return ask(pid, procfs.Proc.Comm) }
+
+// Ended reports whether a process has ended and nothing has waited for it yet.
+func Ended(pid int) bool { return ask(pid, procfs.Proc.Stat).State == "Z" }
 
 // Words returns the command line of a process, with a zero byte after each word.
 func Words(pid int) string {

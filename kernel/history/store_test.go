@@ -2,8 +2,10 @@ package history
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +64,28 @@ func TestStore(t *testing.T) {
 				t.Errorf("%v, %v; want %v", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestMatches compares with a regular expression, and many wildcards take no longer than one.
+func TestMatches(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	letters := func(from string, most int) string {
+		text := make([]byte, random.IntN(most))
+		for i := range text {
+			text[i] = from[random.IntN(len(from))]
+		}
+		return string(text)
+	}
+	for range 20_000 {
+		pattern, text := letters("ab*?.", 8), letters("ab.\n", 10)
+		expression := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
+		if got, want := matches([]rune(pattern), []rune(text)), regexp.MustCompile("(?s)^"+expression+"$").MatchString(text); got != want {
+			t.Fatalf("%q in %q: %v, want %v", pattern, text, got, want)
+		}
+	}
+	if matches([]rune(strings.Repeat("*a", 1000)+"b"), []rune(strings.Repeat("a", 100_000))) {
+		t.Error("b was found")
 	}
 }
 
