@@ -3,7 +3,9 @@ package kernel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"gonbatch/internal/userdir"
@@ -32,6 +34,9 @@ func buildCell(ctx context.Context, opts buildOptions) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
+	}
+	if opts.NotebookDir, err = filepath.EvalSymlinks(opts.NotebookDir); err != nil {
+		return fmt.Errorf("kernel build: the notebook's folder: %w", err)
 	}
 	s := &session{dir: opts.Session}
 	env := environment(opts.Environ)

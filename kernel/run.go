@@ -150,7 +150,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 		defer cancel()
 		relayed <- relay.Run(relayCtx, relay.Options{
 			Front: front, Back: back, StatusProgram: s.statusProgram(), StatusFile: s.statusFile(), CellDir: s.cell(), Assist: helper,
-			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir, NotebookDir: notebookDir(), Module: s.moduleDir, Kept: s.keep()}),
+			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir, NotebookDir: notebookDir, Module: s.moduleDir, Kept: s.keep()}),
 			KeepFile: filepath.Join(s.seed(), "gonbatch__keep.go"), KeepDir: s.keep(),
 			Stdin: s.stdin(), StdinPipe: s.stdinPipe(), Waiting: func() bool { return waitsForInput(s.stdinPipe()) },
 			HistoryFile: history, Interrupt: interrupt, Settle: settle, Ready: func() { ready.Store(true) }, Answered: s.showMain, Log: opts.Log,

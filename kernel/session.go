@@ -12,6 +12,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"gonbatch/internal/proc"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel/build"
 	"gonbatch/kernel/tool"
@@ -142,10 +143,7 @@ func (s *session) writePrograms(t tools) error {
 	if t.gopls != "" {
 		scripts["bin/gopls"] = goplsScript
 	}
-	folder, err := os.Getwd() // Jupyter starts a kernel in the notebook's folder.
-	if err != nil {
-		return err
-	}
+	folder := proc.Folder(os.Getpid()) // Jupyter starts a kernel in the notebook's folder. A user may rename it.
 	values := strings.NewReplacer(
 		"{{folder}}", shellescape.Quote(folder), "{{overlay}}", shellescape.Quote(filepath.Join(s.plans(), build.OverlayFile)),
 		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls), "{{goimports}}", shellescape.Quote(t.goimports),

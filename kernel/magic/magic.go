@@ -64,10 +64,9 @@ type Options struct {
 	// Program is the submit command, Environ its environment.
 	Program string
 	Environ []string
-	// Dir returns the current folder of the cells, and NotebookDir is the one in which the kernel
-	// started. Default: that of Dir when New is called.
-	Dir         func() string
-	NotebookDir string
+	// Dir returns the current folder of the cells, NotebookDir the notebook's. Default of
+	// NotebookDir: Dir.
+	Dir, NotebookDir func() string
 	// Module returns the folder of the cells' module; nil if there is none.
 	Module func() (string, error)
 	// Kept is the folder with the values of %keep; "" if there is none.
@@ -91,8 +90,8 @@ func New(opts Options) *Magics {
 	if opts.Poll == 0 {
 		opts.Poll = time.Second
 	}
-	if opts.NotebookDir == "" && opts.Dir != nil {
-		opts.NotebookDir = opts.Dir()
+	if opts.NotebookDir == nil {
+		opts.NotebookDir = opts.Dir
 	}
 	return &Magics{opts: opts}
 }

@@ -91,7 +91,7 @@ func newMagics(t *testing.T, end string) (*Magics, string) {
 			t.Fatal(err)
 		}
 	}
-	return New(Options{Program: filepath.Join(dir, "submit"), Environ: os.Environ(), NotebookDir: dir, Dir: func() string { return dir }, Poll: time.Millisecond}), dir
+	return New(Options{Program: filepath.Join(dir, "submit"), Environ: os.Environ(), Dir: func() string { return dir }, Poll: time.Millisecond}), dir
 }
 
 func TestRun(t *testing.T) {

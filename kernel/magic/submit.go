@@ -124,7 +124,7 @@ func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(m.opts.NotebookDir, ".session-*.ipynb")
+	file, err := os.CreateTemp(m.opts.NotebookDir(), ".session-*.ipynb")
 	if err != nil {
 		return fmt.Errorf("%%submit: write the session's notebook next to yours: %w: make that folder writable, or use %%submit --saved", err)
 	}
@@ -169,9 +169,9 @@ func (m *Magics) notebookFile() string {
 		return ""
 	}
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(m.opts.NotebookDir, name)
+		name = filepath.Join(m.opts.NotebookDir(), name)
 	}
-	for _, file := range []string{name, filepath.Join(m.opts.NotebookDir, filepath.Base(name))} {
+	for _, file := range []string{name, filepath.Join(m.opts.NotebookDir(), filepath.Base(name))} {
 		if _, err := os.Stat(file); err == nil {
 			return file
 		}
@@ -185,7 +185,7 @@ func (m *Magics) notebook() string {
 	if file := m.notebookFile(); file != "" {
 		return file
 	}
-	return filepath.Join(m.opts.NotebookDir, m.name()+".ipynb")
+	return filepath.Join(m.opts.NotebookDir(), m.name()+".ipynb")
 }
 
 // jobName returns the notebook's name for a job: without the control characters that a file name
