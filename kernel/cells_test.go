@@ -120,6 +120,7 @@ func TestCells(t *testing.T) {
 		{name: "tests", code: "%test\nfunc TestSix(t *testing.T) { fmt.Println(\"6 × 7\") }", status: "ok", text: "6 × 7\n--- PASS: TestSix"},
 		{name: "of two ranks", code: "%distributed 2\n%test\nfunc TestRank(t *testing.T) { fmt.Println(os.Getenv(\"RANK\")) }", status: "ok", text: "[rank 1] --- PASS: TestRank"},
 		{name: "a test that panics", code: "%test\nfunc TestPanic(t *testing.T) {\n\tpanic(7)\n}", status: "error", text: "Line 3 ]]"},
+		{name: "the exit status of a panic", code: "%%\npanic(7)", status: "error", ename: "panic", value: "7"},
 		{name: "a test that fails", code: "%test\nfunc TestSeven(t *testing.T) { t.Error(7) }", status: "error", text: "--- FAIL: TestSeven"},
 		{name: "tests with coverage", code: "%goflags --cover\n%test\nfunc TestSix(t *testing.T) {}", status: "ok", text: "PASS\ncoverage: "},
 		{name: "the same Go", code: "%goflags \"\"\n%%\nfmt.Println(6 * 7)", status: "ok", text: "42\n"},

@@ -1,6 +1,9 @@
 package tests
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestHelperErrors checks that an error in a helper also names the line of the main cell that
 // called it, and that an error in a model names the line of the layer.
@@ -28,6 +31,9 @@ func TestHelperErrors(t *testing.T) {
 				t.Error("it succeeded")
 			}
 			wantAll(t, out, tt.want...)
+			if strings.Contains(out, "graphFn") {
+				t.Errorf("how GoMLX builds graphs, in %s", out)
+			}
 		})
 	}
 }

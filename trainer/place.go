@@ -6,15 +6,32 @@ import (
 	"regexp"
 )
 
-// programFrame matches a function of the program in a stack trace, with its file and line.
-var programFrame = regexp.MustCompile(`(?m)^(main\.\S+)\n\t(.+:\d+)$`)
+var (
+	// programFrame matches a function of the program in a stack trace, with its file and line.
+	programFrame = regexp.MustCompile(`(?m)^(main\.\S+)\n\t(.+:\d+)$`)
+	// graphPrefix matches what GoMLX puts before an error in the building of a graph.
+	graphPrefix = regexp.MustCompile(`(?:failed to execute train/eval step: )?(?:failed during graph construction/compilation: )?compilation failed for Exec "[^"]*": graphFn for "[^"]*" panicked: `)
+)
+
+// placedError is an error in the building of a graph, with the place in the program.
+type placedError struct {
+	text string
+	err  error
+}
+
+var _ error = (*placedError)(nil)
+
+func (e *placedError) Error() string { return e.text }
+
+func (e *placedError) Unwrap() error { return e.err }
 
 // placed adds the place in the program to an error with a stack trace, such as those of GoMLX's
-// graphs: the line of a layer, where otherwise only the call of Fit would be known.
+// graphs: the line of a layer, where otherwise only the call of Fit would be known. It leaves out
+// what GoMLX says about how it builds graphs.
 func placed(err error) error {
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		if found := programFrame.FindStringSubmatch(fmt.Sprintf("%+v", cause)); found != nil {
-			return fmt.Errorf("%w (in %s at %s)", err, found[1], found[2])
+			return &placedError{fmt.Sprintf("%s (in %s at %s)", graphPrefix.ReplaceAllString(err.Error(), ""), found[1], found[2]), err}
 		}
 	}
 	return err

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"gonbatch/kernel/cell"
@@ -96,9 +98,10 @@ func (e *execution) programFailure(reply *wire.Message) *failure {
 		f.traceback = append(f.traceback, red+remedy+plain)
 	}
 	if text := strings.TrimSpace(e.namePlaces(e.crash.end())); text != "" {
-		f.traceback = append(f.traceback, red+text+plain)
+		// The text has the exit status, which is all that GoNB says.
+		f.traceback = append(slices.DeleteFunc(f.traceback, func(line string) bool { return line == f.value && strings.HasSuffix(text, line) }), red+text+plain)
 		if first, _, _ := strings.Cut(text, "\n"); strings.Contains(first, ": ") {
-			f.name, f.value, _ = strings.Cut(first, ": ")
+			f.name, f.value, _ = strings.Cut(markedPlace.ReplaceAllString(first, " $1"), ": ")
 		}
 	}
 	if f.name == gonbError {
@@ -106,6 +109,9 @@ func (e *execution) programFailure(reply *wire.Message) *failure {
 	}
 	return f
 }
+
+// markedPlace matches a place in a traceback, as namePlaces has marked it.
+var markedPlace = regexp.MustCompile(` *\x1b\[7m\[\[ (Cell[^\n]*?) \]\]\x1b\[0m ` + composedFile)
 
 // gonbError is the name of GoNB's errors. They don't say where they happened.
 const gonbError = "ERROR"

@@ -13,7 +13,10 @@ import (
 // composedLine matches a line of the file that GoNB composed, in a panic's traceback. GoNB's own
 // note of the cell precedes it if GoNB recognized the place in the pieces in which it received the
 // program's output.
-var composedLine = regexp.MustCompile(`(\[\[ Cell[^\n]*\]\]\S* )?(/\S*/gonb_\w+/main(?:_test)?\.go):(\d+)`)
+var composedLine = regexp.MustCompile(`(\[\[ Cell[^\n]*\]\]\S* )?` + composedFile)
+
+// composedFile matches the path and the line.
+const composedFile = `(/\S*/gonb_\w+/main(?:_test)?\.go):(\d+)`
 
 // namePlaces puts the cell and its line before each line of the composed file that GoNB has not
 // marked.

@@ -32,6 +32,9 @@ func TestNamePlaces(t *testing.T) {
 			if tt.want == "" && got != text || !strings.Contains(got, tt.want) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
+			if short := markedPlace.ReplaceAllString(got, " $1"); tt.want != "" && short != "\t "+tt.want+" +0x52" {
+				t.Errorf("in short %q", short)
+			}
 			if named := e.namePlaces(got); named != got {
 				t.Errorf("named twice: %q", named)
 			}
