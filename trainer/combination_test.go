@@ -103,7 +103,7 @@ var (
 	precisions = []string{"64-true", "32-true", "64-true", "bf16-mixed", "64-true", "16-mixed", "bf16-true"}
 )
 
-var masks = []maskKind{noMask, boolMask, noMask, ownMask, noMask, ownWeights, boolMask, noMask, ownMask}
+var masks = []maskKind{noMask, boolMask, noMask, ownMask, noMask, ownWeights, smoothed, noMask, ownMask}
 
 // inTurn returns the seed's one of all.
 func inTurn[T any](all []T, seed uint64) T { return all[seed%uint64(len(all))] }
@@ -145,7 +145,13 @@ func (c combination) optimizer(i int) optimizer.Interface {
 func (c combination) task() trainer.Task {
 	if !c.two {
 		one := func(scope *model.Scope, x *graph.Node) *graph.Node { return c.net.build(scope.In("a"), x) }
-		return trainer.Supervised(one, c.loss, c.optimizer(0), metric.NewMeanMetric("Mean Accuracy", "#acc", "", c.masks.accuracy, nil))
+		task := trainer.Supervised(one, c.loss, c.optimizer(0), metric.NewMeanMetric("Mean Accuracy", "#acc", "", c.masks.accuracy, nil))
+		if c.masks == smoothed {
+			plain := c
+			plain.masks = boolMask
+			task = trainer.WithEvalLoss(task, plain.loss)
+		}
+		return task
 	}
 	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
 		first := c.net.build(scope.In("a"), inputs[0])

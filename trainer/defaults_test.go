@@ -21,6 +21,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"gonbatch/models"
 	"gonbatch/models/cnn"
 	"gonbatch/trainer"
 )
@@ -100,6 +101,7 @@ func TestDefaultsOfPyTorch(t *testing.T) {
 		{"hard swish", d.layer(plain(activation.HardSwish), ""), nil},
 		{"dropout of 0.3", d.dropout, nil},
 		{"cross-entropy", d.loss(loss.SparseCategoricalCrossEntropyLogits, true), nil},
+		{"cross-entropy with label smoothing of 0.1", d.loss(models.SmoothedCrossEntropy(0.1), true), nil},
 		{"mean squared error", d.loss(loss.MeanSquaredError, false), nil},
 		{"mean absolute error", d.loss(loss.MeanAbsoluteError, false), nil},
 		{"Huber loss", d.loss(loss.MakeHuberLoss(1), false), nil},

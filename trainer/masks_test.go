@@ -1,6 +1,8 @@
 package trainer_test
 
 import (
+	"maps"
+	"math"
 	"strings"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/models"
 	"gonbatch/trainer"
 )
 
@@ -26,6 +29,7 @@ const (
 	boolMask            // GoMLX's.
 	ownMask             // The loss is written by hand, and doesn't count the class 0.
 	ownWeights          // The loss is a weighted mean: the classes have weights.
+	smoothed            // GoMLX's mask, with labels that are smoothed in training only.
 )
 
 // masked has a mask beside its labels. Some batches are all masked.
@@ -42,7 +46,7 @@ func (m masked) Batch(indices []int) (inputs, labels []*tensors.Tensor, err erro
 
 // blobs returns that many examples.
 func (c combination) blobs(n int) data.Dataset {
-	if c.masks == boolMask {
+	if c.masks == boolMask || c.masks == smoothed {
 		return masked{ranktest.Blobs(n)}
 	}
 	return ranktest.Blobs(n)
@@ -50,6 +54,9 @@ func (c combination) blobs(n int) data.Dataset {
 
 // mean is the cross-entropy of the labels that count.
 func (k maskKind) mean(labels, logits []*graph.Node) *graph.Node {
+	if k == smoothed {
+		return models.SmoothedCrossEntropy(0.1)(labels, logits)
+	}
 	if k == noMask || k == boolMask {
 		return loss.SparseCategoricalCrossEntropyLogits(labels, logits)
 	}
@@ -169,5 +176,33 @@ func TestNothingCountsInATerm(t *testing.T) {
 		if metrics, err := tr.Test(t.Context(), sequences(8)); err != nil || !(metrics["test/loss"] > 0) {
 			t.Errorf("%s: %v, %v", precision, metrics, err)
 		}
+	}
+}
+
+// TestEvalLoss: validations compute the loss that WithEvalLoss gives them, and the training its own.
+func TestEvalLoss(t *testing.T) {
+	values := func(task trainer.Task) (val, training float64) {
+		t.Helper()
+		c := trainer.Config{BatchSize: 8, MaxEpochs: 1, Seed: 3, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
+		end := trainer.Metrics{}
+		tr, _ := newTrainer(t, c, task, trainer.WithCallbacks(trainer.Callback{FitEnd: func(e *trainer.Event) error {
+			end = maps.Clone(e.Metrics)
+			return nil
+		}}))
+		if err := tr.Fit(t.Context(), ranktest.Blobs(8), ranktest.Blobs(8)); err != nil {
+			t.Fatal(err)
+		}
+		return end["val/loss"], end["train/loss"]
+	}
+	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return layers.Dense(scope, graph.Reshape(x, x.Shape().Dim(0), -1), true, ranktest.Classes)
+	}
+	still := trainer.SGD{LearningRate: 1e-12} // So the weights are always the same.
+	smooth, plain := models.SmoothedCrossEntropy(0.3), loss.SparseCategoricalCrossEntropyLogits
+	first, _ := values(trainer.Supervised(net, plain, still))
+	second, _ := values(trainer.Supervised(net, smooth, still))
+	val, training := values(trainer.WithEvalLoss(trainer.Supervised(net, smooth, still), plain))
+	if val != first || math.Abs(training-second) > 1e-6 || first == second {
+		t.Errorf("val/loss %g, train/loss %g; want %g, that of the plain loss, and %g, that of the smoothed", val, training, first, second)
 	}
 }

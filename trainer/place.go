@@ -29,10 +29,17 @@ func (e *placedError) Unwrap() error { return e.err }
 // graphs: the line of a layer, where otherwise only the call of Fit would be known. It leaves out
 // what GoMLX says about how it builds graphs.
 func placed(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := graphPrefix.ReplaceAllString(err.Error(), "")
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		if found := programFrame.FindStringSubmatch(fmt.Sprintf("%+v", cause)); found != nil {
-			return &placedError{fmt.Sprintf("%s (in %s at %s)", graphPrefix.ReplaceAllString(err.Error(), ""), found[1], found[2]), err}
+			return &placedError{fmt.Sprintf("%s (in %s at %s)", text, found[1], found[2]), err}
 		}
 	}
-	return err
+	if text == err.Error() {
+		return err
+	}
+	return &placedError{text, err}
 }

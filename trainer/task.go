@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -22,7 +23,8 @@ import (
 type Task struct {
 	model      modelFn // Nil if the task predicts nothing.
 	loss       loss.LossFn
-	step       StepFn // Nil if the step consists of model and loss.
+	evalLoss   loss.LossFn // Nil if it is loss.
+	step       StepFn      // Nil if the step consists of model and loss.
 	objectives []Objective
 	metrics    []metric.Interface
 }
@@ -76,6 +78,13 @@ func WithPredict[F ModelFn](t Task, f F) Task {
 	return t
 }
 
+// WithEvalLoss returns a copy of a supervised task whose validations and tests compute another loss
+// than the training: the one without label smoothing or MixUp.
+func WithEvalLoss(t Task, f loss.LossFn) Task {
+	t.evalLoss = f
+	return t
+}
+
 func canonical[F ModelFn](f F) modelFn {
 	switch f := any(f).(type) {
 	case func(*model.Scope, *graph.Node) *graph.Node:
@@ -97,6 +106,9 @@ func canonical[F ModelFn](f F) modelFn {
 func (t Task) check() error {
 	if t.step == nil && (t.model == nil || t.loss == nil) {
 		return fmt.Errorf("a task without a model or a loss: create it with Supervised or Adversarial")
+	}
+	if t.step != nil && t.evalLoss != nil {
+		return errors.New("WithEvalLoss is for a task of Supervised: the step of this one computes the losses")
 	}
 	if len(t.objectives) == 0 {
 		return fmt.Errorf("a task without objectives: nothing would be trained")
@@ -178,8 +190,8 @@ func (t Task) checkMetricNames() error {
 	return nil
 }
 
-// lossOf builds the loss. Most losses panic if there are no labels, but don't say so.
-func (t Task) lossOf(labels, predictions []*graph.Node) *graph.Node {
+// lossOf builds a loss. Most losses panic if there are no labels, but don't say so.
+func lossOf(f loss.LossFn, labels, predictions []*graph.Node) *graph.Node {
 	defer func() {
 		if len(labels) > 0 {
 			return
@@ -188,7 +200,7 @@ func (t Task) lossOf(labels, predictions []*graph.Node) *graph.Node {
 			panic(fmt.Errorf("the loss failed, and the dataset has no labels: give it labels, or use a loss without them: %v", failure))
 		}
 	}()
-	return t.loss(labels, predictions)
+	return f(labels, predictions)
 }
 
 // gomlx builds GoMLX's trainer for the task, with the stepper as its optimizer.
@@ -207,9 +219,16 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 		s.means.begin(weigh.Examples(predictions[0].Graph()))
 		givenLabels := slices.Clone(labels)
 		var total *graph.Node
+		training, bounds, computed := s.store.IsTraining(predictions[0].Graph()), &s.evalBounds, t.loss
+		switch {
+		case training:
+			bounds = &s.trainBounds
+		case t.evalLoss != nil:
+			computed = t.evalLoss
+		}
 		if t.step == nil {
 			copy(labels, labelsFor(predictions, labels)) // In place: GoMLX passes the same slice to the metrics.
-			total = t.lossOf(labels, predictions)
+			total = lossOf(computed, labels, predictions)
 			s.addLossesAs(total.DType(), total.Graph())
 			total = s.meanLoss(total, train.TotalLoss(total.Graph()))
 		} else {
@@ -217,11 +236,7 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 			total = s.stepLoss(t.step, labels, predictions)
 			copy(predictions, countable(predictions))
 		}
-		training, bounds := s.store.IsTraining(total.Graph()), &s.evalBounds
-		if training {
-			bounds = &s.trainBounds
-		}
-		if err := bounds.learn(total.Graph(), given, givenLabels, t.loss); err != nil {
+		if err := bounds.learn(total.Graph(), given, givenLabels, computed); err != nil {
 			panic(err)
 		}
 		if training { // All ranks build the same programs for training, but not for evaluation.

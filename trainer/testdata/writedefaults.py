@@ -59,6 +59,7 @@ values = {
     "hard swish": flat(nn.Hardswish()(X)),
     "dropout of 0.3": [float(dropped.max()), float((dropped == 0).float().mean())],
     "cross-entropy": flat(F.cross_entropy(X, CLASSES)),
+    "cross-entropy with label smoothing of 0.1": flat(F.cross_entropy(X, CLASSES, label_smoothing=0.1)),
     "mean squared error": flat(F.mse_loss(X, TARGETS)),
     "mean absolute error": flat(F.l1_loss(X, TARGETS)),
     "Huber loss": flat(F.huber_loss(X, TARGETS)),
