@@ -34,6 +34,9 @@ type FolderConfig struct {
 	// those of the default, which decodes them fully. It has an effect only with libjpeg-turbo: see
 	// JPEGDecoder.
 	Reduced bool
+	// Unlabeled takes all images in the folder and its subfolders, without classes and labels:
+	// those for which a model is to predict the class.
+	Unlabeled bool
 }
 
 // Folder is a set of image files with a folder for each class. It keeps no images in memory: each
@@ -44,7 +47,7 @@ type Folder struct {
 	classes []string
 	paths   []string
 	sizes   []int64 // Of the files.
-	labels  []int32
+	labels  []int32 // Nil if it is unlabeled.
 	decoder decoder
 }
 
@@ -59,7 +62,7 @@ type Folder struct {
 // Pixels range from 0 (black) to 1. Transparent ones are drawn on black. The orientation that a
 // camera notes in a photo's EXIF header is ignored, as in torchvision. JPEGs are decoded by
 // libjpeg-turbo where it is installed, and otherwise by image/jpeg; their pixels may differ by
-// 3/255.
+// 3/255. FolderConfig.Unlabeled is for images without classes.
 func ImageFolder(dir string, c FolderConfig) (*Folder, error) {
 	if c.Name == "" {
 		c.Name = filepath.Base(dir)
@@ -84,6 +87,12 @@ func ImageFolder(dir string, c FolderConfig) (*Folder, error) {
 
 // find lists the classes and their images.
 func (f *Folder) find(dir string) error {
+	if f.config.Unlabeled {
+		if err := f.addImages(dir); err != nil || len(f.paths) > 0 {
+			return err
+		}
+		return fmt.Errorf("it has no images (%s)", strings.Join(readable, ", "))
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -105,11 +114,11 @@ func (f *Folder) find(dir string) error {
 		case err != nil:
 			return err
 		case isOne:
-			return fmt.Errorf("%s belongs to no class: move it to a folder named after its class", entry.Name())
+			return fmt.Errorf("%s belongs to no class: move it to a folder named after its class, or set Unlabeled for images without classes", entry.Name())
 		}
 	}
 	if len(f.classes) == 0 {
-		return errors.New("it has no folders: it needs one for each class")
+		return errors.New("it has no folders: it needs one for each class, or set Unlabeled for images without classes")
 	}
 	return nil
 }
@@ -228,8 +237,8 @@ func (f *Folder) Fingerprint() string {
 	return sum(hash)
 }
 
-// Batch returns one input, [n, height, width, 3 or 1] float32, and one tensor of labels, [n, 1]
-// int32. See Dataset. An error names the file that can't be read.
+// Batch returns one input, [n, height, width, 3 or 1] float32, and, unless the set is unlabeled,
+// one tensor of labels, [n, 1] int32. See Dataset. An error names the file that can't be read.
 func (f *Folder) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	if err := checkNumbers(f.Name(), indices, f.Len()); err != nil {
 		return nil, nil, err
@@ -239,6 +248,9 @@ func (f *Folder) Batch(indices []int) (inputs, labels []*tensors.Tensor, err err
 	err = tensors.MutableFlatData(x, func(flat []float32) { readErr = f.read(flat, indices) })
 	if err := errors.Join(readErr, err); err != nil {
 		return nil, nil, fmt.Errorf("data: images of %s: %w", f.Name(), err)
+	}
+	if f.config.Unlabeled {
+		return []*tensors.Tensor{x}, nil, nil
 	}
 	y, err := labelTensor(len(indices), func(row int) int32 { return f.labels[indices[row]] })
 	if err != nil {

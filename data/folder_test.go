@@ -181,6 +181,25 @@ func TestImageFolderRefuses(t *testing.T) {
 	}
 }
 
+// TestUnlabeledFolder: the images of a folder and its subfolders, without labels.
+func TestUnlabeledFolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b.png", "a.jpg", "deep/er/c.png", "notes.txt"} {
+		writeFile(t, encoded(t, name, 8, 8, red), dir, name)
+	}
+	ds, err := data.ImageFolder(dir, data.FolderConfig{Unlabeled: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs, labels, err := ds.Batch([]int{2, 0})
+	if err != nil || ds.Len() != 3 || len(ds.Classes()) > 0 || labels != nil || !slices.Equal(inputs[0].Shape().Dimensions, []int{2, 8, 8, 3}) || filepath.Base(ds.Path(0)) != "a.jpg" {
+		t.Errorf("%d images, the first is %s, classes %v, batch %v, labels %v, %v", ds.Len(), ds.Path(0), ds.Classes(), inputs, labels, err)
+	}
+	if _, err := data.ImageFolder(t.TempDir(), data.FolderConfig{Unlabeled: true}); err == nil || !strings.Contains(err.Error(), "it has no images (.gif,") {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
 // TestOddEntries: what is not a file, such as a named pipe, would hang a training; a link may lead
 // nowhere, or back.
 func TestOddEntries(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -36,6 +37,42 @@ func (t *Trainer) Confusion(ctx context.Context, ds data.Dataset, classes []stri
 	return c, nil
 }
 
+// Classified is the class that a model predicts for an example.
+type Classified struct {
+	// Class is the number of the class with the largest score, Name its name.
+	Class int
+	Name  string
+	// Score is the model's number for this class, such as a logit.
+	Score float64
+}
+
+// Classify runs a classifier over a dataset, which needs no labels, and returns the class predicted
+// for each example: the one with the largest score in the model's first prediction, [n, classes].
+// classes are the names of the classes, such as those of the training set, or nil. It is
+// collective; rank 0 gets the predictions, in the dataset's order, and other ranks nil.
+func (t *Trainer) Classify(ctx context.Context, ds data.Dataset, classes []string) (all []Classified, err error) {
+	defer func() { err = unread.Error("trainer.Classify", err) }()
+	err = t.PredictOnMain(ctx, ds, func(indices []int, predictions []*tensors.Tensor) error {
+		rows, err := scoresOf(indices, predictions)
+		if err != nil {
+			return err
+		}
+		names, err := classNames(classes, len(rows[0]))
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			class := largest(row)
+			all = append(all, Classified{class, names[class], row[class]})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
 // gathered adds up the counts of all ranks.
 func (t *Trainer) gathered(own [][]int, classes []string) (*Confusion, error) {
 	text, err := json.Marshal(own)
@@ -53,10 +90,11 @@ func (t *Trainer) gathered(own [][]int, classes []string) (*Confusion, error) {
 		}
 		n = max(n, len(all[rank])) // A rank without examples doesn't know the number of classes.
 	}
-	if classes != nil && len(classes) != n {
-		return nil, fmt.Errorf("the names are for %s, the model predicts %d", plural.Of(len(classes), "class"), n)
+	names, err := classNames(classes, n)
+	if err != nil {
+		return nil, err
 	}
-	c := newConfusion(classes, n)
+	c := newConfusion(names)
 	for _, counts := range all {
 		c.add(counts)
 	}
@@ -65,19 +103,16 @@ func (t *Trainer) gathered(own [][]int, classes []string) (*Confusion, error) {
 
 // count adds the examples of a batch to the counts.
 func count(counts [][]int, indices []int, predictions, labels []*tensors.Tensor) ([][]int, error) {
-	if len(predictions) == 0 || predictions[0].Rank() != 2 || predictions[0].Shape().Dimensions[1] < 2 {
-		return nil, fmt.Errorf("the model predicts %v: a classifier's first prediction must be [n, classes], with a number for each of at least 2 classes", shapesOf(predictions))
+	rows, err := scoresOf(indices, predictions)
+	if err != nil {
+		return nil, err
 	}
-	n, classes := predictions[0].Shape().Dimensions[0], predictions[0].Shape().Dimensions[1]
+	n, classes := len(rows), len(rows[0])
 	if len(labels) == 0 || labels[0].Size() != n || !labels[0].DType().IsInt() {
 		return nil, fmt.Errorf("the labels are %v: they must be the classes' numbers, [%d] or [%d, 1] of an integer type", shapesOf(labels), n, n)
 	}
 	if counts == nil {
-		counts = newConfusion(nil, classes).Counts
-	}
-	scores, err := numbersOf(predictions[0])
-	if err != nil {
-		return nil, err
+		counts = newConfusion(make([]string, classes)).Counts
 	}
 	own, err := numbersOf(labels[0])
 	if err != nil {
@@ -87,13 +122,39 @@ func count(counts [][]int, indices []int, predictions, labels []*tensors.Tensor)
 		if label < 0 || int(label) >= classes {
 			return nil, fmt.Errorf("the label %.0f: the model has the classes 0 to %d", label, classes-1)
 		}
-		row := scores[i*classes : (i+1)*classes]
+		counts[int(label)][largest(rows[i])]++
+	}
+	return counts, nil
+}
+
+// scoresOf returns the scores of the classes for each example of a batch.
+func scoresOf(indices []int, predictions []*tensors.Tensor) (rows [][]float64, err error) {
+	if len(predictions) == 0 || predictions[0].Rank() != 2 || predictions[0].Shape().Dimensions[1] < 2 {
+		return nil, fmt.Errorf("the model predicts %v: a classifier's first prediction must be [n, classes], with a number for each of at least 2 classes", shapesOf(predictions))
+	}
+	scores, err := numbersOf(predictions[0])
+	if err != nil {
+		return nil, err
+	}
+	rows = slices.Collect(slices.Chunk(scores, predictions[0].Shape().Dimensions[1]))
+	for i, row := range rows {
 		if slices.ContainsFunc(row, math.IsNaN) {
 			return nil, fmt.Errorf("example %d: the model predicts %.4g, and NaN is no score: its weights, or the example, aren't finite", indices[i], row)
 		}
-		counts[int(label)][largest(row)]++
 	}
-	return counts, nil
+	return rows, nil
+}
+
+// classNames returns the names of n classes: the given ones, or their numbers.
+func classNames(given []string, n int) ([]string, error) {
+	if given != nil && len(given) != n {
+		return nil, fmt.Errorf("the names are for %s, the model predicts %d", plural.Of(len(given), "class"), n)
+	}
+	names := slices.Clone(given)
+	for class := len(given); class < n; class++ {
+		names = append(names, strconv.Itoa(class))
+	}
+	return names, nil
 }
 
 // largest returns the index of the largest score; the first one if several are equal.

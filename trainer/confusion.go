@@ -3,7 +3,6 @@ package trainer
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -16,16 +15,11 @@ type Confusion struct {
 	Counts  [][]int
 }
 
-// newConfusion returns an empty matrix of n classes. A class without a name is named by its number.
-func newConfusion(classes []string, n int) *Confusion {
-	c := &Confusion{Counts: make([][]int, n)}
-	for i := range n {
-		c.Counts[i] = make([]int, n)
-		name := strconv.Itoa(i)
-		if i < len(classes) {
-			name = classes[i]
-		}
-		c.Classes = append(c.Classes, name)
+// newConfusion returns an empty matrix of these classes.
+func newConfusion(classes []string) *Confusion {
+	c := &Confusion{Classes: classes, Counts: make([][]int, len(classes))}
+	for i := range classes {
+		c.Counts[i] = make([]int, len(classes))
 	}
 	return c
 }

@@ -1,7 +1,9 @@
 package trainer_test
 
 import (
+	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +104,58 @@ func testConfusionRefuses(t *testing.T) {
 		if err == nil || tr.World().Size() == 1 && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
+		if _, err := tr.Classify(t.Context(), c.ds, c.names); strings.HasPrefix(c.want, "the names") && err == nil {
+			t.Errorf("Classify takes %v", c.names)
+		}
+	}
+}
+
+// unlabeled is a set without its labels.
+type unlabeled struct{ data.Dataset }
+
+func (u unlabeled) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, labels, err = u.Dataset.Batch(indices)
+	for _, l := range labels {
+		err = errors.Join(err, l.FinalizeAll())
+	}
+	return inputs, nil, err
+}
+
+// TestClassify: the named classes are those that the counts of Confusion have, in the dataset's
+// order, on rank 0.
+func TestClassify(t *testing.T) { everywhere(t, testClassify) }
+
+func testClassify(t *testing.T) {
+	const n = 40
+	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 4, BatchSize: 12, EvalBatchSize: 7}, blobTask(plainNet))
+	mustFit(t, tr)
+	c, err := tr.Confusion(t.Context(), ranktest.Blobs(n), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"cat", "dog", "owl", "pig"}
+	all, err := tr.Classify(t.Context(), unlabeled{ranktest.Blobs(n)}, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tr.World().IsMain() {
+		if all != nil {
+			t.Errorf("%v", all)
+		}
+		return
+	}
+	counts := make([][]int, len(names))
+	for i := range counts {
+		counts[i] = make([]int, len(names))
+	}
+	for i, label := range classes(t, n) {
+		counts[label][all[i].Class]++
+		if all[i].Name != names[all[i].Class] {
+			t.Errorf("%+v", all[i])
+		}
+	}
+	if len(all) != n || !slices.EqualFunc(counts, c.Counts, slices.Equal) {
+		t.Errorf("%d classified, %v; want %v", len(all), counts, c.Counts)
 	}
 }
 

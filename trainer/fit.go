@@ -161,6 +161,7 @@ type run struct {
 	stopped                   int32
 	clock                     clock
 	lossScale, skippedUpdates float64         // Of 16-mixed.
+	firstLoss                 float64         // Of this rank's first batch in this Fit; 0 once sayGrown has warned.
 	gradients                 *tensors.Tensor // Of this batch, if histograms are logged: all in one row, or nothing.
 }
 

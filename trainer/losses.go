@@ -46,7 +46,9 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 			continue
 		}
 		if i == 0 {
-			r.loss = value
+			if r.loss = value; r.at.Step == r.firstStep && r.firstLoss == 0 {
+				r.firstLoss = value
+			}
 		}
 		losses, finite, weight := r.at.losses(i), !math.IsNaN(value) && !math.IsInf(value, 0), 1.
 		if weights != nil {

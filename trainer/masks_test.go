@@ -179,7 +179,8 @@ func TestNothingCountsInATerm(t *testing.T) {
 	}
 }
 
-// TestEvalLoss: validations compute the loss that WithEvalLoss gives them, and the training its own.
+// TestEvalLoss: validations compute the loss that WithEvalLoss gives them, and the training its
+// own.
 func TestEvalLoss(t *testing.T) {
 	values := func(task trainer.Task) (val, training float64) {
 		t.Helper()

@@ -8,6 +8,19 @@ import (
 	"gonbatch/trainer"
 )
 
+// TestDiverges: a loss that grows but remains finite is said, once.
+func TestDiverges(t *testing.T) {
+	for rate, want := range map[float64]int{1e9: 1, 0.1: 0} {
+		tr, out := newTrainer(t, trainer.Config{MaxEpochs: 4, BatchSize: 20, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}, sgdTask(rate))
+		if err := tr.Fit(t.Context(), ranktest.Blobs(120), nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(out.String(), "now: the training diverges, perhaps because the learning rate is too high"); got != want {
+			t.Errorf("rate %g: said %d times, want %d:\n%s", rate, got, want, out)
+		}
+	}
+}
+
 // TestNever: what a training is too short for is said, and only that.
 func TestNever(t *testing.T) {
 	stopping := trainer.EarlyStoppingConfig{Monitor: "val/loss", Patience: 2}

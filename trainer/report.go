@@ -47,8 +47,20 @@ func (r *run) report() error {
 	}
 	values["epoch"] = float64(r.at.Epoch) + float64(r.at.Batch)/float64(r.plan.batches)
 	r.keep(values)
+	r.sayGrown(values["train/loss"])
 	r.display.report(r)
 	return r.log(values)
+}
+
+// muchGrown is how many times as large as at first a loss is only if the training diverges.
+const muchGrown = 1000
+
+// sayGrown warns once if the loss has grown out of all proportion: it may remain finite for long.
+func (r *run) sayGrown(loss float64) {
+	if r.firstLoss > 0 && loss > muchGrown*r.firstLoss {
+		r.printf("%swarning: train/loss was %.4g in the first batch, and is %.4g now: the training diverges, perhaps because the learning rate is too high\n", r.label(), r.firstLoss, loss)
+		r.firstLoss = 0
+	}
 }
 
 // keep records the newest metrics.

@@ -171,7 +171,7 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 	if asked, err = rs.complete(ctx, req, m); err != nil {
 		return m, asked, decided, err
 	}
-	if err := stage.CheckArgs(rs.Shell, m, asked); err != nil {
+	if err := req.Notebook.CheckArgs(rs.Shell, m, asked); err != nil {
 		return m, asked, decided, err
 	}
 	if asked.Tasks() > 1 {

@@ -30,7 +30,7 @@ func (n Notebook) Check(ctx context.Context, shell submit.Shell, job submit.JobS
 		Notebook: module.Notebook, Cells: job.WithArgs(module.Cells),
 		Warnings: texts(module.Warnings), Notes: texts(module.Notes),
 	}
-	if err := CheckArgs(shell, module, job); err != nil {
+	if err := n.CheckArgs(shell, module, job); err != nil {
 		return check.Refused(err), err
 	}
 	if module, err = n.resolve(ctx, shell, module); err != nil {
@@ -49,14 +49,15 @@ func (n Notebook) Check(ctx context.Context, shell submit.Shell, job submit.JobS
 }
 
 // CheckArgs refuses arguments that a program would not accept, which would otherwise show only on
-// the cluster. It warns about arguments that the program may accept after all. It doesn't check a
-// cell's own arguments alone: they work, or fail, as in the notebook.
-func CheckArgs(shell submit.Shell, m *export.Module, spec submit.JobSpec) error {
+// the cluster, and a file of the trainer's configuration with mistyped names. It warns about
+// arguments that the program may accept after all. It doesn't check a cell's own arguments alone:
+// they work, or fail, as in the notebook.
+func (n Notebook) CheckArgs(shell submit.Shell, m *export.Module, spec submit.JobSpec) error {
 	for _, cell := range m.Programs() {
 		if len(spec.Args) == 0 || !cell.TakesArgs() {
 			continue
 		}
-		problem, sure := m.ArgsProblem(cell, spec.CellArgs(cell))
+		problem, sure := m.ArgsProblem(cell, spec.CellArgs(cell), filepath.Dir(n.File.Path))
 		if err := judge(shell, m.Notebook+", "+place(cell), problem, sure); err != nil {
 			return err
 		}

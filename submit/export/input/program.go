@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -8,12 +9,15 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/nearest"
+	"gonbatch/internal/yamldoc"
 	"gonbatch/submit/export/gomod"
 	"gonbatch/submit/export/nbcell"
 )
@@ -24,6 +28,9 @@ type Program struct {
 	// parses is set if the program parses its arguments, open if it may have flags that its source
 	// doesn't show.
 	parses, open bool
+	// config has the names in the YAML file of the trainer's configuration; nil if the program
+	// reads none.
+	config []string
 }
 
 // Problem describes why a program with a name would not accept arguments; "" if it would. sure is
@@ -48,6 +55,26 @@ func (p Program) Problem(name string, args []string) (problem string, sure bool)
 		problem = fmt.Sprintf("-%s is not a flag of its program%s; submit params lists the flags, and every program of the job gets all arguments", unknown, p.meant(unknown))
 	}
 	return problem, !undefined || !p.open
+}
+
+// ConfigProblem describes a mistyped name in the YAML file of the trainer's configuration, if the
+// arguments name one that is there; "" if there is none. Relative paths begin in folder.
+func (p Program) ConfigProblem(args []string, folder string) string {
+	path := p.Values(args)["config"]
+	if p.config == nil || path == "" {
+		return ""
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(folder, path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "" // An earlier cell may write it.
+	}
+	if err := cmp.Or(yamldoc.Single(text), yamldoc.Misspelled(text, p.config)); err != nil {
+		return fmt.Sprintf("-config %s: %v", path, err)
+	}
+	return ""
 }
 
 // Values returns the values of the program's flags: see FlagValues.
@@ -126,7 +153,11 @@ func (p *Program) call(call *ast.CallExpr, sourceDir string, paths []string, tex
 	switch {
 	case !takesCommandLine(call):
 	case isAddFlags(call) && slices.Contains(paths, TrainerPackage):
-		p.flags = append(p.flags, trainerFlags(sourceDir)...)
+		flags := trainerFlags(sourceDir)
+		p.flags = append(p.flags, flags...)
+		for _, f := range flags {
+			p.config = append(p.config, f.Name)
+		}
 	default:
 		p.open = true
 	}
