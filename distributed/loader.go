@@ -112,7 +112,7 @@ func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	w.busy.Store(true)
 	w.sayOnce(data.Describe(ds))
 	if w.devices == 1 {
-		return hostLoader{newLoader(w, ds, s, o, w.onDevice)}, nil
+		return hostLoader{newLoader(w, ds, s, o, w.onDevice), w}, nil
 	}
 	return deviceLoader{newLoader(w, ds, s, o, w.sharded(m)), w}, nil
 }
@@ -138,9 +138,12 @@ type source[B batch] interface {
 }
 
 // hostLoader loads for one device.
-type hostLoader struct{ source[train.Batch] }
+type hostLoader struct {
+	source[train.Batch]
+	world *World
+}
 
-func (l hostLoader) Iter() iter.Seq2[train.Batch, error] { return l.iterate() }
+func (l hostLoader) Iter() iter.Seq2[train.Batch, error] { return averaged(l.world, l.iterate()) }
 
 // deviceLoader loads for several devices.
 type deviceLoader struct {
@@ -150,14 +153,36 @@ type deviceLoader struct {
 
 var _ train.DistributedDataset = deviceLoader{}
 
-func (l deviceLoader) DistributedIter() iter.Seq2[train.DistributedBatch, error] { return l.iterate() }
-func (l deviceLoader) Strategy() distributed.Strategy                            { return distributed.AutoSharding }
-func (l deviceLoader) DeviceAssignment() []compute.DeviceNum                     { return l.world.assignment() }
+func (l deviceLoader) Strategy() distributed.Strategy        { return distributed.AutoSharding }
+func (l deviceLoader) DeviceAssignment() []compute.DeviceNum { return l.world.assignment() }
+
+func (l deviceLoader) DistributedIter() iter.Seq2[train.DistributedBatch, error] {
+	return averaged(l.world, l.iterate())
+}
 
 // Iter implements train.Dataset.
 func (l deviceLoader) Iter() iter.Seq2[train.Batch, error] {
 	return func(yield func(train.Batch, error) bool) {
 		yield(train.Batch{}, fmt.Errorf("distributed: load %s: its batches are for %d devices: use DistributedIter, or World.TrainSteps", l.Name(), l.world.devices))
+	}
+}
+
+// averaged warns after an epoch in which several ranks have trained, each for itself.
+func averaged[B batch](w *World, batches iter.Seq2[B, error]) iter.Seq2[B, error] {
+	if w.Size() == 1 {
+		return batches
+	}
+	return func(yield func(B, error) bool) {
+		n := 0
+		for batch, err := range batches {
+			n++
+			if !yield(batch, err) {
+				break
+			}
+		}
+		if n > 1 && !w.averages.Load() {
+			w.warnOnce("each rank has used its own part of the batches, and no gradients have been averaged: if this trains a model, each rank has another one; wrap the optimizer in world.Optimizer, or call world.AverageGradients")
+		}
 	}
 }
 

@@ -113,6 +113,7 @@ func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []
 
 // shareForStep prepares the variables of a step whose gradients are about to be reduced.
 func (w *World) shareForStep(store *model.Store, gradients []*graph.Node) {
+	w.averages.Store(true)
 	if err := w.ShareVariables(store); err != nil {
 		panic(err)
 	}

@@ -51,7 +51,7 @@ func (w *World) streamLoader(s *data.Streamed, o LoaderOptions) (Loader, error) 
 		config.Block = max(1, s.Config.Buffer/lanes)
 	}
 	if w.devices == 1 {
-		return hostLoader{&streamed[train.Batch]{world: w, data: s, options: o, config: config, place: w.onDevice}}, nil
+		return hostLoader{&streamed[train.Batch]{world: w, data: s, options: o, config: config, place: w.onDevice}, w}, nil
 	}
 	return deviceLoader{&streamed[train.DistributedBatch]{world: w, data: s, options: o, config: config, place: w.sharded(m)}, w}, nil
 }

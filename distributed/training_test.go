@@ -274,3 +274,32 @@ func TestRunDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestForgottenOptimizer: ranks that train each for itself are told, once; those that average are
+// not.
+func TestForgottenOptimizer(t *testing.T) {
+	if ranktest.InRank() {
+		w := initWorld(t)
+		l, err := w.Loader(ranktest.Blobs(48), distributed.LoaderOptions{BatchSize: 12})
+		if err != nil {
+			t.Fatal(err)
+		}
+		trainer := newTrainer(w, 1)
+		if os.Getenv("TEST_FORGOTTEN") != "" {
+			plain := optimizer.StochasticGradientDescent().WithLearningRate(0.05).WithDecay(false).Done()
+			trainer = train.NewTrainer(w.Backend(), model.NewStore(), smallNet, loss.SparseCategoricalCrossEntropyLogits, plain, nil, nil)
+		}
+		for range 2 {
+			if err := epoch(w, trainer, l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	for forgotten, want := range map[string]int{"": 0, "1": 1} {
+		out, err := ranktest.Start(t, ranktest.Torchrun, 2, []string{"GONBATCH_DEVICES=1", "TEST_FORGOTTEN=" + forgotten})
+		if n := strings.Count(out, "no gradients have been averaged"); err != nil || n != want {
+			t.Errorf("forgotten %q: %d warnings, want %d; %v\n%s", forgotten, n, want, err, out)
+		}
+	}
+}

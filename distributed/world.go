@@ -35,6 +35,7 @@ type World struct {
 	devices     int
 	flexible    bool                 // Fewer devices will do: see FitDevices.
 	busy        atomic.Bool          // The devices are in use, so their number stays.
+	averages    atomic.Bool          // A program averages gradients over the ranks.
 	openedWith  string               // What decides whether another world can use the same backend.
 	mesh        *mesh                // With whole weights on each device; nil if there is one device.
 	batchShapes []shapes.Shape       // Of the step that runs now, on several devices: see shapesOf.

@@ -46,7 +46,7 @@ func onMachine(t *testing.T, gpus int, kit string, args ...string) (string, erro
 	t.Helper()
 	launcher := ranktest.Torchrun.OnGPUs(t, gpus)
 	bin := t.TempDir()
-	for _, name := range []string{"sh", "dirname", "bash", "sleep", "ip"} {
+	for _, name := range []string{"sh", "readlink", "bash", "sleep", "ip"} {
 		link(t, bin, name)
 	}
 	alone := []string{"unshare", "--net", "env", "-i", "PATH=" + bin, "HOME=" + t.TempDir(), "GONBATCH_PLUGIN_DIR=" + testplugin.Build(t), "bash", "-c", `ip link set lo up; exec "$@"`, "bash"}
