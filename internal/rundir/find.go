@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -47,7 +48,8 @@ func stamp(name string) string {
 }
 
 // Find returns the run that want identifies: a job id, a run's name or the start of one, or a path.
-// If several runs match, as for a notebook's name, the error lists them.
+// If several runs match, as for a notebook's name, the error lists them. A number is only a job id:
+// it must not mean another run because that job's is not there any more.
 func Find(root, want string) (Dir, error) {
 	if strings.ContainsRune(want, filepath.Separator) {
 		return openDir(want)
@@ -61,14 +63,18 @@ func Find(root, want string) (Dir, error) {
 	}
 	var prefixed []Dir
 	for _, d := range runs {
-		if want != "" && strings.HasPrefix(d.Name(), want) {
+		// The name that a job was given is not quite that of its run: "sweep-0.5".
+		if want != "" && (strings.HasPrefix(d.Name(), want) || strings.HasPrefix(d.Name(), Slug(want)+"-")) {
 			prefixed = append(prefixed, d)
 		}
 	}
-	switch len(prefixed) {
-	case 1:
+	_, notNumber := strconv.ParseUint(want, 10, 64)
+	switch {
+	case len(prefixed) == 1 && notNumber != nil:
 		return prefixed[0], nil
-	case 0:
+	case len(prefixed) > 0 && notNumber == nil:
+		return Dir{}, fmt.Errorf("no run in %s has the job id %s: if you mean one of %s, give more of its name", root, want, names(prefixed))
+	case len(prefixed) == 0:
 		if path := filepath.Join(root, want); want != "" && isClosed(path) {
 			return Dir{}, closedError(path, fs.ErrPermission)
 		}

@@ -175,6 +175,8 @@ func TestFind(t *testing.T) {
 	b := newRun(t, root, "beta", testTime, "7")
 	a := newRun(t, root, "alpha", testTime.Add(time.Hour), "8")
 	b2 := newRun(t, root, "beta", testTime.Add(2*time.Hour), "7")
+	c := newRun(t, root, "Rate 0.5", testTime.Add(3*time.Hour), "9")
+	d := newRun(t, root, "47layers", testTime.Add(4*time.Hour), "10")
 	runs, err := List(root)
 	if err != nil {
 		t.Fatal(err)
@@ -192,6 +194,8 @@ func TestFind(t *testing.T) {
 		{name: "a job id used again is the newest run", want: "7", found: b2},
 		{name: "prefix", want: "alp", found: a},
 		{name: "path", want: b.Path(), found: b},
+		{name: "given name", want: "Rate 0.5", found: c},
+		{name: "number that begins a name", want: "47", err: "no run in " + root + " has the job id 47: if you mean one of " + d.Name() + ", give more of its name"},
 		{name: "prefix of several", want: "beta", err: `"beta" names 2 runs in ` + root + ": give one of " + b.Name() + ", " + b2.Name()},
 		{name: "none", want: "99", err: `no run "99" in ` + root + ": give a job id or a run's name (`submit status` lists them), or name its folder with --run-root"},
 		{name: "empty", want: "", err: `no run "" in ` + root + ": give a job id or a run's name (`submit status` lists them), or name its folder with --run-root"},

@@ -26,7 +26,7 @@ type options struct {
 
 func newFlags(o *options) *pflag.FlagSet {
 	fs := pflag.NewFlagSet("submit", pflag.ContinueOnError)
-	fs.IntVar(&o.Nodes, "nodes", 1, "")
+	IntVar(fs, &o.Nodes, "nodes", 1, "")
 	fs.StringVar(&o.Time, "time", "", "")
 	fs.StringVar(&o.Template, "template", "", "")
 	fs.BoolVar(&o.Follow, "follow", false, "")
@@ -298,5 +298,29 @@ func TestExplain(t *testing.T) {
 	}
 	if got := cfg.Explain(nil); got != nil {
 		t.Errorf("no error became %v", got)
+	}
+}
+
+// TestHome: ~ in a path is the home folder, wherever the path comes from, and only there.
+func TestHome(t *testing.T) {
+	for _, tt := range []struct {
+		project, env, arg string
+		want              string
+	}{
+		{project: "template: ~/a\n", want: "/home/me/a"},
+		{env: "SUBMIT_TEMPLATE=~/a", want: "/home/me/a"},
+		{arg: "--template=~/a", want: "/home/me/a"},
+		{arg: "--template=~", want: "/home/me"},
+		{arg: "--template=~you/a", want: "~you/a"},
+		{arg: "--template=a~/b", want: "a~/b"},
+	} {
+		got, _, _, err := load(t, "", tt.project, []string{"HOME=/home/me", tt.env}, strings.Fields(tt.arg))
+		if err != nil || got.Template != tt.want {
+			t.Errorf("%+v: %q, %v", tt, got.Template, err)
+		}
+	}
+	got, _, _, err := load(t, "", "nodes: 010\n", nil, nil)
+	if err != nil || got.Nodes != 10 {
+		t.Errorf("nodes: 010 is %d, %v", got.Nodes, err)
 	}
 }

@@ -77,7 +77,7 @@ func (d *decoder) add(into map[string]any, key, value *yaml.Node) error {
 }
 
 func absolute(dir, path string) string {
-	if path == "" || filepath.IsAbs(path) {
+	if path == "" || filepath.IsAbs(path) || inHome(path) {
 		return path
 	}
 	return filepath.Join(dir, path)

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"gonbatch/submit/report"
 	"slices"
 	"strings"
+
+	"gonbatch/internal/userdir"
+	"gonbatch/submit/report"
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
@@ -90,10 +92,36 @@ func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := expand(flag, places.Environ); err != nil {
+			return nil, fmt.Errorf("%s: %w", origin, err)
+		}
 		c.Settings = append(c.Settings, report.Setting{Key: flag.Name, Value: flag.Value.String(), Origin: origin})
 	}
 	return c, nil
 }
+
+// expand replaces ~ in the value of a flag that is a path: a shell has not, if the value comes from
+// a file, or after a =.
+func expand(flag *pflag.Flag, environ []string) error {
+	path := flag.Value.String()
+	if !IsMarked(flag, Path) || !inHome(path) {
+		return nil
+	}
+	home, err := userdir.Home(func(name string) string {
+		for _, variable := range slices.Backward(environ) {
+			if value, ok := strings.CutPrefix(variable, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	})
+	if err != nil {
+		return err
+	}
+	return set(flag, []string{home + path[1:]})
+}
+
+func inHome(path string) bool { return path == "~" || strings.HasPrefix(path, "~/") }
 
 // apply sets flag to viper's value, unless the command line has set it, and returns the value's
 // origin. A value from the environment is one text, with one list item a line; a value from a file

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"strconv"
 
 	"github.com/spf13/pflag"
 )
@@ -18,6 +19,30 @@ func NonEmpty(fs *pflag.FlagSet, to *string, kind, name, short, value, usage str
 	*to = value
 	fs.VarP(textValue{to, kind}, name, short, usage)
 }
+
+// IntVar defines a flag whose value is a decimal number: pflag's takes 010 for 8.
+func IntVar(fs *pflag.FlagSet, to *int, name string, value int, usage string) {
+	*to = value
+	fs.Var((*intValue)(to), name, usage)
+}
+
+type intValue int
+
+// String returns the number.
+func (v *intValue) String() string { return strconv.Itoa(int(*v)) }
+
+// Set sets the number.
+func (v *intValue) Set(text string) error {
+	number, err := strconv.Atoi(text)
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	*v = intValue(number)
+	return nil
+}
+
+// Type returns the kind of number, as pflag's own flags do.
+func (*intValue) Type() string { return "int" }
 
 // String returns the text.
 func (v textValue) String() string {
