@@ -30,17 +30,18 @@ type LineWriter struct {
 
 // Write writes a part of the log.
 func (l *LineWriter) Write(text []byte) (int, error) {
-	l.rest = append(l.rest, text...)
-	for {
-		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
-		if !whole {
-			return len(text), nil
+	for line := range bytes.Lines(text) {
+		l.rest = append(l.rest, line...)
+		whole, ok := bytes.CutSuffix(l.rest, []byte("\n"))
+		if !ok {
+			break
 		}
-		if err := l.report(line); err != nil {
+		if err := l.report(whole); err != nil {
 			return 0, err
 		}
-		l.rest = rest
+		l.rest = l.rest[:0]
 	}
+	return len(text), nil
 }
 
 // Close reports an unfinished last line.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -87,9 +88,22 @@ func (r Run) checkRank(rank int) error {
 	return submit.Usagef("--rank=%d: run %s has %d ranks: give 0 to %d", rank, r.Dir.Name(), spec.Tasks(), spec.Tasks()-1)
 }
 
+// untilDone writes until the context ends: the copy of a long log must not go on after a Ctrl-C.
+type untilDone struct {
+	ctx context.Context
+	to  io.Writer
+}
+
+func (u untilDone) Write(text []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.to.Write(text)
+}
+
 // printLog prints a rank's log, and the failure that the ranks recorded.
 func (rs *Runs) printLog(ctx context.Context, r Run, rank int) error {
-	any, err := submit.NewTail(r.Dir.RankLog(rank)).Copy(rs.Out)
+	any, err := submit.NewTail(r.Dir.RankLog(rank)).Copy(untilDone{ctx, rs.Out})
 	if err != nil || any {
 		return errors.Join(err, rs.describeFailure(r))
 	}

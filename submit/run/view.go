@@ -23,7 +23,7 @@ func (rs *Runs) Report(ctx context.Context, r Run) (report.Run, error) {
 		return report.Run{}, err
 	}
 	view := r.view(status, err)
-	if err := addProgress(&view, r.Dir, len(r.Manifest.Cells)); err != nil {
+	if err := errors.Join(addCounts(&view, r), addCheckpoint(&view, r.Dir)); err != nil {
 		return view, err
 	}
 	if view.Ended && status.State != submit.Completed {
@@ -50,7 +50,11 @@ func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
 			continue
 		}
 		r, status, err := rs.look(ctx, r, surveys)
-		list.Runs = append(list.Runs, r.view(status, err))
+		view := r.view(status, err)
+		if err := addCounts(&view, r); err != nil && view.Error == "" {
+			view.Error = firstLine(err)
+		}
+		list.Runs = append(list.Runs, view)
 	}
 	return list, nil
 }
@@ -78,17 +82,19 @@ func (r Run) view(status submit.Status, unanswered error) report.Run {
 	return view
 }
 
-// addProgress adds the run's restarts, finished cells and newest checkpoint.
-func addProgress(view *report.Run, dir rundir.Dir, cells int) error {
-	starts, err := rundir.CountStarts(dir)
+// addCounts adds the run's restarts and finished cells.
+func addCounts(view *report.Run, r Run) error {
+	starts, err := rundir.CountStarts(r.Dir)
 	if err != nil {
 		return err
 	}
-	finished, err := rundir.FinishedCells(dir)
-	if err != nil {
-		return err
-	}
-	view.Restarts, view.Cells = max(0, starts-1), report.Cells{All: cells, Finished: len(finished)}
+	finished, err := rundir.FinishedCells(r.Dir)
+	view.Restarts, view.Cells = max(0, starts-1), report.Cells{All: len(r.Manifest.Cells), Finished: len(finished)}
+	return err
+}
+
+// addCheckpoint adds the run's newest checkpoint.
+func addCheckpoint(view *report.Run, dir rundir.Dir) error {
 	newest, err := newestCheckpoint(dir)
 	if err != nil || newest.Path == "" {
 		return err

@@ -24,7 +24,7 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	progress := func() (view report.Run) {
-		if err := addProgress(&view, dir, 2); err != nil {
+		if err := errors.Join(addCounts(&view, Run{Dir: dir, Manifest: rundir.Manifest{Cells: make([]rundir.Cell, 2)}}), addCheckpoint(&view, dir)); err != nil {
 			t.Fatal(err)
 		}
 		return view
