@@ -2,9 +2,11 @@ package nbformat
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -106,24 +108,41 @@ func (nb *Notebook) decodeMetadata() error {
 		} `json:"language_info"`
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return fmt.Errorf("metadata: %w", err)
+		return mistyped("metadata", err)
 	}
 	nb.Metadata = Metadata{m.Kernelspec.Name, m.Kernelspec.Language, m.LanguageInfo.Name}
 	return nil
 }
 
+// mistyped says what a value should be instead of what it is, without the names of Go's types.
+func mistyped(name string, err error) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if wrong.Field != "" {
+		name += "." + wrong.Field
+	}
+	want := map[reflect.Kind]string{reflect.String: "a string", reflect.Slice: "a list"}
+	return fmt.Errorf("%s: a value of JSON's type %s, want %s", name, wrong.Value, cmp.Or(want[wrong.Type.Kind()], "an object"))
+}
+
 // decodeCells reads the cells.
 func (nb *Notebook) decodeCells() error {
-	var raws []map[string]json.RawMessage
+	var raws []json.RawMessage
 	if raw, ok := nb.fields["cells"]; ok {
 		if err := json.Unmarshal(raw, &raws); err != nil {
-			return fmt.Errorf("cells: want a list of cells: %w", err)
+			return mistyped("cells", err)
 		}
 	}
 	if len(raws) == 0 {
 		return errors.New("the notebook has no cells")
 	}
-	for i, fields := range raws {
+	for i, raw := range raws {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &fields); err != nil {
+			return mistyped(fmt.Sprintf("cell %d", i+1), err)
+		}
 		cell, err := decodeCell(fields)
 		if err != nil {
 			return fmt.Errorf("cell %d: %w", i+1, err)

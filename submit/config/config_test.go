@@ -324,3 +324,19 @@ func TestHome(t *testing.T) {
 		t.Errorf("nodes: 010 is %d, %v", got.Nodes, err)
 	}
 }
+
+// TestIgnored: a link that leads nowhere is an error, and a variable for an option that only the
+// command line can set a warning.
+func TestIgnored(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("/nowhere/x.yaml", filepath.Join(dir, fileName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(newFlags(&options{}), Places{Start: dir}); err == nil || !strings.Contains(err.Error(), fileName+" is a link to /nowhere/x.yaml, which isn't there") {
+		t.Errorf("a dangling link: %v", err)
+	}
+	_, c, _, err := load(t, "", "", []string{"SUBMIT_DRY_RUN=1"}, nil)
+	if err != nil || !cmp.Equal(c.Warnings, []string{"SUBMIT_DRY_RUN is not used: only the command line can set --dry-run"}) {
+		t.Errorf("%v, %v", c.Warnings, err)
+	}
+}

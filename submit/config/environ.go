@@ -40,6 +40,10 @@ func readEnviron(v *viper.Viper, flags *pflag.FlagSet, places Places) (warnings 
 		if places.Some {
 			continue
 		}
+		if flag := flags.Lookup(strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, envPrefix), "_", "-"))); flag != nil && flag.Name != "help" {
+			warnings = append(warnings, fmt.Sprintf("%s is not used: only the command line can set --%s", name, flag.Name))
+			continue
+		}
 		switch problem, certain := slip(flags, name); {
 		case certain:
 			return nil, errors.New(problem)

@@ -26,6 +26,9 @@ type search struct {
 func (s *search) add(dir string) (found bool, err error) {
 	path := filepath.Join(dir, fileName)
 	data, why, err := readTrusted(path, s.self)
+	if target, linkErr := os.Readlink(path); linkErr == nil && errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("configuration: %s is a link to %s, which isn't there: correct the link, or remove it", path, target)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return false, nil
