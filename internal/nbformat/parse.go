@@ -101,10 +101,11 @@ func (nb *Notebook) decodeMetadata() error {
 	}
 	var m struct {
 		Kernelspec struct {
-			Name, Language string
+			Name     string `json:"name"`
+			Language string `json:"language"`
 		} `json:"kernelspec"`
 		LanguageInfo struct {
-			Name string
+			Name string `json:"name"`
 		} `json:"language_info"`
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
