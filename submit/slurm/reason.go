@@ -34,6 +34,7 @@ var reasons = map[string]string{
 	"Reservation":                     "waits for its reservation",
 	"Resources":                       "waits for nodes that are in use",
 	"TimeLimit":                       "it reached its time limit; give more with --time",
+	"launch_failed_requeued_held":     "a node failed to start it, and it is held; release it with scontrol release once the node's slurmd.log says why",
 	"job_requeued_in_held_state":      "was requeued and held; release it with scontrol release",
 }
 

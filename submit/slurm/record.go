@@ -87,8 +87,8 @@ func (r record) status() (submit.Status, error) {
 	if status.State == submit.Failed {
 		status.State = submit.OfCode(max(status.ExitCode, 1))
 	}
-	if status.State == submit.Stopped {
-		status.Reason, status.Explanation = "", "" // SLURM's reason is that of a failure.
+	if status.State == submit.Stopped || status.State == submit.Completed {
+		status.Reason, status.Explanation = "", "" // SLURM's reason is that of a failure, or why the job waited, long ago.
 	}
 	status.Restarts = atoi(r.field(restartsLine))
 	status.Nodes = unset(r.field(nodesLine))

@@ -61,6 +61,7 @@ func TestStatus(t *testing.T) {
 		{"a name that lies", named(dir, "12", "x JobState=COMPLETED Reason=None Requeue=0 ExitCode=0:0", "FAILED", "None", "3:0"),
 			submit.Status{State: submit.Failed, Raw: "FAILED", Restarts: 2, Nodes: "n[1-2]", ExitCode: 3}},
 		{"told to stop", shown(dir, "12", "FAILED", "NonZeroExitCode", "75:0"), submit.Status{State: submit.Stopped, Raw: "FAILED", Restarts: 2, Nodes: "n[1-2]", ExitCode: 75}},
+		{"held at first", shown(dir, "12", "COMPLETED", "JobHeldAdmin", "0:0"), submit.Status{State: submit.Completed, Raw: "COMPLETED", Restarts: 2, Nodes: "n[1-2]"}},
 		{"a state of the future", shown(dir, "12", "TELEPORTED", "None", "0:0"), submit.Status{Raw: "TELEPORTED", Restarts: 2, Nodes: "n[1-2]"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
