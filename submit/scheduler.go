@@ -61,8 +61,9 @@ type Foreground interface {
 // Surveyor is a Scheduler that answers questions about many jobs at once, and finds jobs by their
 // script, because the user may have queued one by hand.
 type Surveyor interface {
-	// Survey returns a Survey, which queries the scheduler once; its answers are of that time.
-	Survey(ctx context.Context) Survey
+	// Survey returns a Survey, which queries the scheduler once; its answers are of that time. It
+	// will be asked for the status of these jobs.
+	Survey(ctx context.Context, jobs ...Job) Survey
 }
 
 // Survey answers questions about many jobs.

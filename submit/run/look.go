@@ -27,11 +27,17 @@ func (rs *Runs) look(ctx context.Context, r Run, surveys map[submit.Scheduler]su
 }
 
 // surveys returns a survey of each scheduler that can be asked about many jobs.
-func (rs *Runs) surveys(ctx context.Context) map[submit.Scheduler]submit.Survey {
+func (rs *Runs) surveys(ctx context.Context, runs []Run) map[submit.Scheduler]submit.Survey {
+	jobs := map[submit.Scheduler][]submit.Job{}
+	for _, r := range runs {
+		if r.taken() && !r.settled() {
+			jobs[r.Scheduler] = append(jobs[r.Scheduler], r.Job())
+		}
+	}
 	all := map[submit.Scheduler]submit.Survey{}
 	for _, s := range rs.Schedulers {
 		if surveyor, ok := s.(submit.Surveyor); ok {
-			all[s] = surveyor.Survey(ctx)
+			all[s] = surveyor.Survey(ctx, jobs[s]...)
 		}
 	}
 	return all

@@ -130,7 +130,7 @@ func (m recorded) Status(context.Context, submit.Job) (submit.Status, error) {
 // survey returns a survey of the run's scheduler; nil if the scheduler has none.
 func (r Run) survey(ctx context.Context) submit.Survey {
 	if s, ok := r.Scheduler.(submit.Surveyor); ok {
-		return s.Survey(ctx)
+		return s.Survey(ctx, r.Job())
 	}
 	return nil
 }

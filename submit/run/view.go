@@ -42,11 +42,14 @@ func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
 	if err != nil {
 		return list, err
 	}
-	surveys := rs.surveys(ctx)
-	for _, dir := range dirs {
-		r, err := rs.open(dir)
-		if err != nil {
-			list.Runs = append(list.Runs, report.Run{Run: dir.Name(), Directory: dir.Path(), Error: firstLine(err), Message: firstLine(err)})
+	runs, errs := make([]Run, len(dirs)), make([]error, len(dirs))
+	for i, dir := range dirs {
+		runs[i], errs[i] = rs.open(dir)
+	}
+	surveys := rs.surveys(ctx, runs)
+	for i, r := range runs {
+		if err := errs[i]; err != nil {
+			list.Runs = append(list.Runs, report.Run{Run: dirs[i].Name(), Directory: dirs[i].Path(), Error: firstLine(err), Message: firstLine(err)})
 			continue
 		}
 		r, status, err := rs.look(ctx, r, surveys)

@@ -3,7 +3,9 @@ package slurm
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gonbatch/internal/rundir"
@@ -13,20 +15,62 @@ import (
 // sacctTime is sacct's format of times: local, to the second.
 const sacctTime = "2006-01-02T15:04:05"
 
-// accounted asks SLURM's accounting how a forgotten job ended. Many clusters have no accounting, or
-// hide it from users: that is not an error, and accounted doesn't try again.
-func (s *Scheduler) accounted(ctx context.Context, job submit.Job, m rundir.Manifest) (submit.Status, bool) {
-	if s.noAccounting.Load() {
-		return submit.Status{}, false
+// mostAsked is how many jobs one query is about.
+const mostAsked = 500
+
+// accounts knows from SLURM's accounting how forgotten jobs ended. At the first question about a
+// cluster, it asks about all its jobs there. Its methods may be called concurrently.
+type accounts struct {
+	scheduler *Scheduler
+	jobs      []submit.Job
+
+	mu    sync.Mutex
+	lines map[string]map[submit.JobID]string // By cluster.
+}
+
+func (s *Scheduler) accountsOf(jobs ...submit.Job) *accounts {
+	return &accounts{scheduler: s, jobs: jobs, lines: map[string]map[submit.JobID]string{}}
+}
+
+// status returns how a forgotten job ended. Many clusters have no accounting, or hide it from
+// users: that is not an error, and status doesn't try again.
+func (a *accounts) status(ctx context.Context, job submit.Job, m rundir.Manifest) (submit.Status, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.lines[job.Cluster] == nil {
+		a.lines[job.Cluster] = map[submit.JobID]string{}
+		a.ask(ctx, job.Cluster, a.jobs)
 	}
-	out, err := s.runner.Run(ctx, "sacct", clusterArgs(job.Cluster, "--noheader", "--parsable2", "--allocations",
-		"--jobs="+string(job.ID), "--format=State,ExitCode,Submit")...)
-	if err != nil {
-		s.noAccounting.Store(true)
-		return submit.Status{}, false
+	if !slices.ContainsFunc(a.jobs, func(asked submit.Job) bool { return asked.ID == job.ID && asked.Cluster == job.Cluster }) {
+		a.jobs = append(a.jobs, job)
+		a.ask(ctx, job.Cluster, []submit.Job{job})
 	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return parseAccount(lines[len(lines)-1], job.Dir, m)
+	return parseAccount(a.lines[job.Cluster][job.ID], job.Dir, m)
+}
+
+// ask asks a cluster about those of the jobs that are its own.
+func (a *accounts) ask(ctx context.Context, cluster string, jobs []submit.Job) {
+	var ids []string
+	for _, job := range jobs {
+		if job.Cluster == cluster {
+			ids = append(ids, string(job.ID))
+		}
+	}
+	for some := range slices.Chunk(ids, mostAsked) {
+		if a.scheduler.noAccounting.Load() {
+			return
+		}
+		out, err := a.scheduler.runner.Run(ctx, "sacct", clusterArgs(cluster, "--noheader", "--parsable2", "--allocations",
+			"--jobs="+strings.Join(some, ","), "--format=JobID,State,ExitCode,Submit")...)
+		if err != nil {
+			a.scheduler.noAccounting.Store(true)
+			return
+		}
+		for line := range strings.Lines(string(out)) { // The last line of a job is its newest.
+			id, rest, _ := strings.Cut(strings.TrimSpace(line), "|")
+			a.lines[cluster][submit.JobID(id)] = rest
+		}
+	}
 }
 
 // parseAccount reads a line of sacct, "CANCELLED by 1000|0:15|2026-11-21T10:15:00". It ignores a

@@ -42,7 +42,7 @@ func TestAccountOfARequeuedJob(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			account := "CANCELLED by 1000|0:15|" + submitted.Add(tc.accounted).Format(sacctTime) + "\n"
+			account := "12|CANCELLED by 1000|0:15|" + submitted.Add(tc.accounted).Format(sacctTime) + "\n"
 			f := &fake{t: t, answers: map[string]answer{"scontrol show job 12": {err: commandError("scontrol", unknown)},
 				"scontrol show config": config("here"), sacct: {out: account}}}
 			got, err := New(submit.Shell{Runner: f}).Status(t.Context(), submit.Job{ID: "12", Dir: dir})

@@ -15,7 +15,7 @@ import (
 // forgotten returns the status of a job that SLURM no longer knows, from the first source that has
 // one: its script's record of the end, SLURM's accounting, the manifest, and the messages at the
 // end. Without any of these, the job is lost.
-func (s *Scheduler) forgotten(ctx context.Context, job submit.Job) (submit.Status, error) {
+func (a *accounts) forgotten(ctx context.Context, job submit.Job) (submit.Status, error) {
 	status, ended, err := recordedEnd(job)
 	if ended || err != nil {
 		return status, err
@@ -24,7 +24,7 @@ func (s *Scheduler) forgotten(ctx context.Context, job submit.Job) (submit.Statu
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return submit.Status{}, err
 	}
-	if status, ok := s.accounted(ctx, job, m); ok {
+	if status, ok := a.status(ctx, job, m); ok {
 		status.FailedRank = failedRank(job.Dir)
 		return status, nil
 	}

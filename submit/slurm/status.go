@@ -16,13 +16,13 @@ var errForgotten = errors.New("SLURM does not know the job")
 // controller does not answer.
 func (s *Scheduler) Status(ctx context.Context, job submit.Job) (submit.Status, error) {
 	found, err := s.find(ctx, job)
-	return s.judge(ctx, job, found, err)
+	return s.judge(ctx, job, found, err, s.accountsOf(job))
 }
 
 // judge returns the status of a job from the result of a search for its record.
-func (s *Scheduler) judge(ctx context.Context, job submit.Job, found record, err error) (submit.Status, error) {
+func (s *Scheduler) judge(ctx context.Context, job submit.Job, found record, err error, a *accounts) (submit.Status, error) {
 	if errors.Is(err, errForgotten) {
-		return s.forgotten(ctx, job)
+		return a.forgotten(ctx, job)
 	}
 	if err != nil {
 		if status, ended, readErr := recordedEnd(job); ended && readErr == nil {

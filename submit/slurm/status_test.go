@@ -97,8 +97,34 @@ func TestSurveyAsksOnce(t *testing.T) {
 	}
 }
 
+// TestAccountsOfMany: accounting is asked about all forgotten jobs of a list at once.
+func TestAccountsOfMany(t *testing.T) {
+	dir := rundir.At(t.TempDir())
+	submitted := time.Date(2026, 11, 21, 10, 15, 0, 0, time.Local)
+	manifest := rundir.Manifest{Created: submitted, Submitted: &submitted}
+	if err := manifest.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	f := &fake{t: t, answers: map[string]answer{
+		"scontrol --all show job": {out: ""}, "scontrol show config": config("here"),
+		strings.ReplaceAll(sacct, "=12 ", "=12,13,14 "): {out: "12|TIMEOUT|0:0|2026-11-21T10:15:00\n14|FAILED|3:0|2026-11-21T10:15:00\n"},
+		strings.ReplaceAll(sacct, "=12 ", "=15 "):       {out: "15|NODE_FAIL|0:0|2026-11-21T10:15:00\n"},
+	}}
+	jobs := []submit.Job{{ID: "12", Dir: dir}, {ID: "13", Dir: dir}, {ID: "14", Dir: dir}}
+	v := New(submit.Shell{Runner: f}).Survey(t.Context(), jobs...)
+	for i, want := range []submit.State{submit.TimedOut, submit.Lost, submit.Failed, submit.NodeFailed, submit.NodeFailed} {
+		job := submit.Job{ID: submit.JobID(fmt.Sprint(min(12+i, 15))), Dir: dir}
+		if status, err := v.Status(t.Context(), job); err != nil || status.State != want {
+			t.Errorf("job %s: %+v, %v; want %s", job.ID, status, err, want)
+		}
+	}
+	if n := strings.Count(strings.Join(f.ran, "\n"), "sacct"); n != 2 {
+		t.Errorf("%q", f.ran)
+	}
+}
+
 const (
-	sacct        = "sacct --noheader --parsable2 --allocations --jobs=12 --format=State,ExitCode,Submit"
+	sacct        = "sacct --noheader --parsable2 --allocations --jobs=12 --format=JobID,State,ExitCode,Submit"
 	noAccounting = "Slurm accounting storage is disabled"
 	unknown      = "slurm_load_jobs error: Invalid job id specified"
 )
@@ -132,11 +158,11 @@ func TestStatusOfAForgottenJob(t *testing.T) {
 			want: submit.Status{State: submit.TimedOut, Reason: "TimeLimit", Explanation: reasons["TimeLimit"], ExitCode: 9, FailedRank: 1}},
 		{name: "the manifest only knew that it ran", manifest: rundir.Manifest{JobID: "12", State: "running"}, want: lost, explains: "LOG"},
 		{name: "an older version called it lost", manifest: rundir.Manifest{JobID: "12", State: "lost"}, log: stepd("12", " DUE TO TIME LIMIT"), want: inferredTooLong},
-		{name: "accounting knows", account: "TIMEOUT|0:0|2026-11-21T10:15:00\n", want: submit.Status{State: submit.TimedOut, Raw: "TIMEOUT", Reason: "TimeLimit", Explanation: reasons["TimeLimit"], FailedRank: 1}},
-		{name: "accounting knows who", account: "CANCELLED by 1000|0:15|2026-11-21T10:15:00\n", want: submit.Status{State: submit.Cancelled, Raw: "CANCELLED by 1000", Signal: 15, FailedRank: 1}},
-		{name: "accounting knows another's", account: "COMPLETED|0:0|2025-11-21T10:15:00\n", want: lost, explains: "LOG"},
+		{name: "accounting knows", account: "12|TIMEOUT|0:0|2026-11-21T10:15:00\n", want: submit.Status{State: submit.TimedOut, Raw: "TIMEOUT", Reason: "TimeLimit", Explanation: reasons["TimeLimit"], FailedRank: 1}},
+		{name: "accounting knows who", account: "12|CANCELLED by 1000|0:15|2026-11-21T10:15:00\n", want: submit.Status{State: submit.Cancelled, Raw: "CANCELLED by 1000", Signal: 15, FailedRank: 1}},
+		{name: "accounting knows another's", account: "12|COMPLETED|0:0|2025-11-21T10:15:00\n", want: lost, explains: "LOG"},
 		{name: "accounting knows nothing", account: "\n", want: lost, explains: "LOG"},
-		{name: "accounting takes it for running", account: "RUNNING|0:0|2026-11-21T10:15:00\n", want: lost, explains: "LOG"},
+		{name: "accounting takes it for running", account: "12|RUNNING|0:0|2026-11-21T10:15:00\n", want: lost, explains: "LOG"},
 		{name: "slurmstepd said that it was too long", log: stepd("12", " DUE TO TIME LIMIT"), want: inferredTooLong},
 		{name: "slurmstepd said that it was cancelled", log: stepd("12", ""), want: said(submit.Cancelled), explains: "LOG"},
 		{name: "slurmstepd said that it was preempted", log: stepd("12", " DUE TO PREEMPTION"), want: said(submit.Preempted), explains: "LOG"},

@@ -13,6 +13,7 @@ import (
 type survey struct {
 	scheduler *Scheduler
 	all       func() ([]record, error)
+	accounts  *accounts
 
 	mu sync.Mutex
 	// queues caches users' jobs.
@@ -20,8 +21,8 @@ type survey struct {
 }
 
 // Survey returns a survey; its answers are as old as its first one.
-func (s *Scheduler) Survey(ctx context.Context) submit.Survey {
-	return &survey{scheduler: s, queues: map[uint32]queue{}, all: sync.OnceValues(func() ([]record, error) {
+func (s *Scheduler) Survey(ctx context.Context, jobs ...submit.Job) submit.Survey {
+	return &survey{scheduler: s, accounts: s.accountsOf(jobs...), queues: map[uint32]queue{}, all: sync.OnceValues(func() ([]record, error) {
 		out, err := s.runner.Run(ctx, "scontrol", "--all", "show", "job")
 		if err != nil {
 			return nil, unanswered(err)
@@ -36,7 +37,7 @@ func (v *survey) Status(ctx context.Context, job submit.Job) (submit.Status, err
 	if errors.Is(err, errForgotten) {
 		found, err = v.scheduler.findElsewhere(ctx, job)
 	}
-	return v.scheduler.judge(ctx, job, found, err)
+	return v.scheduler.judge(ctx, job, found, err, v.accounts)
 }
 
 func (v *survey) find(job submit.Job) (record, error) {
