@@ -292,6 +292,17 @@ func TestGPTRefuses(t *testing.T) {
 	}
 }
 
+// TestNextTokenLossOfMask: a mask isn't ignored.
+func TestNextTokenLossOfMask(t *testing.T) {
+	next, mask := tensors.FromFlatDataAndDimensions(make([]int32, 18), 2, 9), tensors.FromFlatDataAndDimensions(make([]bool, 18), 2, 9)
+	_, err := model.CallOnce(modelstest.Backend(t), model.NewStore(), func(_ *model.Scope, in []*graph.Node) *graph.Node {
+		return models.NextTokenLoss(in[1:], in[:1])
+	}, modelstest.Noise(1, 2, 9, 5), next, mask)
+	if err == nil || !strings.Contains(err.Error(), "1 tensor beside the labels: it takes no mask and no weights") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestNextTokenLossRefuses(t *testing.T) {
 	logits, labels := modelstest.Noise(1, 2, 9, 5), tensors.FromFlatDataAndDimensions(make([]int32, 18), 2, 9, 1)
 	_, err := model.CallOnce(modelstest.Backend(t), model.NewStore(), func(_ *model.Scope, in []*graph.Node) *graph.Node {

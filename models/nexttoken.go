@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonbatch/internal/plural"
+
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/metric"
@@ -18,6 +20,9 @@ import (
 // [batch, n, tokens].
 func NextTokenLoss(labels, predictions []*graph.Node) *graph.Node {
 	next, logits := labels[0], predictions[0]
+	if len(labels) > 1 {
+		panic(fmt.Errorf("models.NextTokenLoss: %s beside the labels: it takes no mask and no weights, and would count every token", plural.Of(len(labels)-1, "tensor")))
+	}
 	d := logits.Shape().Dimensions
 	if !next.DType().IsInt() || len(d) != 3 || !slices.Equal(next.Shape().Dimensions, d[:2]) {
 		panic(fmt.Errorf("models.NextTokenLoss: the labels are %s and the logits %s; they must be [batch, n] of an integer type and [batch, n, tokens]", next.Shape(), logits.Shape()))

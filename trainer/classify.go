@@ -52,7 +52,7 @@ type Classified struct {
 // collective; rank 0 gets the predictions, in the dataset's order, and other ranks nil.
 func (t *Trainer) Classify(ctx context.Context, ds data.Dataset, classes []string) (all []Classified, err error) {
 	defer func() { err = unread.Error("trainer.Classify", err) }()
-	err = t.PredictOnMain(ctx, ds, func(indices []int, predictions []*tensors.Tensor) error {
+	err = t.predictOnMain(ctx, ds, func(indices []int, predictions []*tensors.Tensor) error {
 		rows, err := scoresOf(indices, predictions)
 		if err != nil {
 			return err

@@ -174,6 +174,13 @@ func TestConfigFileErrors(t *testing.T) {
 		"a name with a dot": {"log_every: 3\ncheckpoint.keep: 3\n", []string{"line 2: write checkpoint.keep as checkpoint: {keep: ...}"}},
 		"beside a merge":    {"<<: {max_epochs: 3}\ncheckpoint: {<<: {keep: 3}, evry: 1m}\n", []string{"there is no setting checkpoint.evry: did you mean checkpoint.every?"}},
 		"in a merge":        {"<<: {max_epoch: 3}\n", []string{"line 1", "max_epoch"}},
+		"a fraction":        {"limit_train_batches: 0.5\n", []string{"limit_train_batches: 0.5: it is not a whole number"}},
+		"fractions":         {"schedule: {kind: multistep, milestones: [0.5, 0.75]}\n", []string{`schedule.milestones: [0.5 0.75]: "0.5" is not a whole number`}},
+		"no time":           {"checkpoint: {every: 90}\n", []string{"checkpoint.every: 90: it is not a time such as 90s"}},
+		"no list":           {"loggers: csv\n", []string{"loggers: csv: it must be a list: [csv]"}},
+		"a list":            {"max_epochs: [1]\n", []string{"max_epochs: [1]: it must be one value, not a list"}},
+		"a group's name":    {"schedule: cosine\n", []string{"schedule: cosine: it has settings of its own: write schedule: {"}},
+		"below 0":           {"seed: -1\n", []string{"seed: -1: it is not a whole number of at least 0"}},
 		"a second document": {"max_epochs: 3\n---\nmax_epochs: 4\n", []string{"line 3", "a second document"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,6 +205,28 @@ func TestFlagErrors(t *testing.T) {
 	new(trainer.Config).AddFlags(flags)
 	if err := flags.Parse([]string{"-max_time", "soon"}); err == nil || !strings.Contains(err.Error(), "-max_time") || !strings.Contains(err.Error(), "90s, 30m") {
 		t.Errorf("got %v, want the flag and an example", err)
+	}
+}
+
+// TestFlagsAfterAWord: package flag would ignore them.
+func TestFlagsAfterAWord(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-shuffle", "false", "-max_epochs", "5"}, `-max_epochs would be ignored, because "false" before it is no flag`},
+		{[]string{"-max_epochs", "5", "rest", "-x", "-3"}, ""},
+	} {
+		flags := flag.NewFlagSet("notebook", flag.ContinueOnError)
+		var config trainer.Config
+		config.AddFlags(flags)
+		if err := flags.Parse(tt.args); err != nil {
+			t.Fatal(err)
+		}
+		_, err := trainer.New(world(t), config, blobTask(plainNet))
+		if (tt.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v, want %q", tt.args, err, tt.want)
+		}
 	}
 }
 

@@ -55,6 +55,9 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) (e
 }
 
 func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) error {
+	if t.fitting {
+		return errors.New("Fit is running already: a callback can't call it")
+	}
 	if t.fitted {
 		return fmt.Errorf("its training has ended (%s), and a trainer trains only once: make another one with trainer.New, with its own folder (checkpoint.dir)", t.at.End.Reason)
 	}
@@ -169,7 +172,7 @@ func (r *run) fit(training data.Dataset) error {
 	if r.at.Finished {
 		return r.restoreAll() // No step will ask for the variables.
 	}
-	r.sayNever()
+	r.sayNever(training)
 	if err := r.logParams(training); err != nil {
 		return err
 	}

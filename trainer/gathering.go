@@ -21,6 +21,10 @@ import (
 // needs, as in World.OnMain. If a rank fails, or its context ends, all ranks return an error.
 func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) (err error) {
 	defer func() { err = unread.Error("trainer.PredictOnMain", err) }()
+	return t.predictOnMain(ctx, ds, f)
+}
+
+func (t *Trainer) predictOnMain(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
 	if ds == nil {
 		return fmt.Errorf("trainer: %s: predict: the dataset %w", t.config.Name, errNoDataset)
 	}

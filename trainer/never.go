@@ -5,18 +5,68 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/data"
 	"gonbatch/internal/plural"
 )
 
 // sayNever prints what the configuration asks for, but what never happens because the training is
 // too short. Nobody would miss it otherwise.
-func (r *run) sayNever() {
+func (r *run) sayNever(training data.Dataset) {
+	for _, line := range slices.Concat(r.config.reversed(), r.config.idle(r.ownSchedule() != ""), r.sameSets(training)) {
+		r.printf("%swarning: %s\n", r.label(), line)
+	}
 	if r.config.FastDevRun || r.plan.updates == 0 { // Only the clock limits it.
 		return
 	}
 	for _, line := range r.config.never(r.plan, r.validation != nil, r.watchers(), r.saver != nil, r.ownSchedule() != "") {
 		r.printf("%swarning: %s\n", r.label(), line)
 	}
+}
+
+// reversed returns a line for each goal that is the opposite of what the metric's name says.
+func (c Config) reversed() (lines []string) {
+	for _, goal := range []struct {
+		option, monitor, mode string
+		off                   bool
+	}{
+		{"early_stopping", c.EarlyStopping.Monitor, c.EarlyStopping.Mode, false},
+		{"checkpoint", c.Checkpoint.Monitor, c.Checkpoint.Mode, c.Checkpoint.Off},
+		{"schedule", c.Schedule.Monitor, c.Schedule.Mode, c.Schedule.Kind != "plateau"},
+	} {
+		if usual := modeOf(goal.monitor); !goal.off && usual != "" && goal.mode != usual {
+			lines = append(lines, fmt.Sprintf("%s.mode: %s, but the best %s is usually the %s: with it, the worst would count as the best", goal.option, goal.mode, goal.monitor, map[string]string{"min": "lowest", "max": "highest"}[usual]))
+		}
+	}
+	return lines
+}
+
+// idle returns a line for each setting of something that is off.
+func (c Config) idle(ownSchedule bool) (lines []string) {
+	for name := range c.chosen {
+		group, rest, _ := strings.Cut(name, ".")
+		switch {
+		case !c.chosen[name]:
+		case group == "early_stopping" && c.EarlyStopping.Monitor == "":
+			lines = append(lines, name+" has no effect: early_stopping.monitor is not set")
+		case group == "schedule" && !ownSchedule && rest != "kind" && rest != "warmup_steps" && !slices.Contains(scheduleFields[c.Schedule.Kind], rest):
+			lines = append(lines, fmt.Sprintf("%s has no effect: schedule.kind is %s", name, c.Schedule.Kind))
+		case name == "min_epochs" && c.EarlyStopping.Monitor == "", name == "min_steps" && c.EarlyStopping.Monitor == "":
+			lines = append(lines, name+" has no effect: early_stopping.monitor is not set, so nothing ends the training early")
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// sameSets returns a line if a validation set is the training set: its metrics say nothing about
+// new data.
+func (r *run) sameSets(training data.Dataset) (lines []string) {
+	for _, v := range append([]validationSet{{data: r.validation}}, r.further...) {
+		if v.data != nil && v.data.Len() == training.Len() && data.Fingerprint(v.data) != "" && data.Fingerprint(v.data) == data.Fingerprint(training) {
+			lines = append(lines, fmt.Sprintf("the validation set %s is the training set: its metrics don't show how good the model is for new data", v.data.Name()))
+		}
+	}
+	return lines
 }
 
 // watchers returns what looks at the metrics after each validation.

@@ -1,9 +1,11 @@
 package trainer_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"gonbatch/data"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
@@ -18,6 +20,34 @@ func TestDiverges(t *testing.T) {
 		if got := strings.Count(out.String(), "now: the training diverges, perhaps because the learning rate is too high"); got != want {
 			t.Errorf("rate %g: said %d times, want %d:\n%s", rate, got, want, out)
 		}
+	}
+}
+
+// TestSameSets: a validation on the training set is said.
+func TestSameSets(t *testing.T) {
+	for n, want := range map[int]bool{40: true, 60: false} {
+		set := func(n int) data.Dataset { return named{ranktest.Blobs(n)} }
+		tr, out := newTrainer(t, trainer.Config{MaxEpochs: 1, BatchSize: 20, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}, sgdTask(0.1))
+		if err := tr.Fit(t.Context(), set(40), set(n)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), "is the training set: its metrics don't show"); got != want {
+			t.Errorf("%d examples: %v\n%s", n, got, out)
+		}
+	}
+}
+
+// named is a set with a fingerprint.
+type named struct{ data.Dataset }
+
+func (n named) Fingerprint() string { return fmt.Sprint("blobs of ", n.Len()) }
+
+// TestNestedFit: a callback that calls Fit would never end.
+func TestNestedFit(t *testing.T) {
+	nested := trainer.Callback{EpochEnd: func(e *trainer.Event) error { return e.Trainer.Fit(t.Context(), ranktest.Blobs(40), nil) }}
+	tr, _ := newTrainer(t, trainer.Config{MaxEpochs: 2, BatchSize: 20, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}, sgdTask(0.1), trainer.WithCallbacks(nested))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(40), nil); err == nil || !strings.Contains(err.Error(), "Fit is running already") {
+		t.Error(err)
 	}
 }
 
@@ -44,6 +74,9 @@ func TestNever(t *testing.T) {
 		"checkpoint.every_steps":   {config: trainer.Config{MaxEpochs: 3, Checkpoint: trainer.CheckpointConfig{EverySteps: 50}}, said: []string{"checkpoint.every_steps: 50, but the training has only 18 updates: the only checkpoint is that of its end"}},
 		"checkpoint.every_epochs":  {config: trainer.Config{MaxEpochs: 3, Checkpoint: trainer.CheckpointConfig{EveryEpochs: 4}}, said: []string{"checkpoint.every_epochs: 4, but the training has only 3 epochs"}},
 		"histograms and gradients": {config: trainer.Config{MaxEpochs: 2, AccumulateGradBatches: 7, LogHistogramsEvery: 3}, said: []string{"accumulate_grad_batches: 7, but an epoch has only 6 batches", "log_histograms_every: 3, but the training has only 2 updates"}},
+		"wrong way":                {config: trainer.Config{MaxEpochs: 4, EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "val/loss", Mode: "max", Patience: 1}, Checkpoint: trainer.CheckpointConfig{Monitor: "val/loss", Mode: "max"}}, said: []string{"early_stopping.mode: max, but the best val/loss is usually the lowest", "checkpoint.mode: max, but the best val/loss is usually the lowest"}},
+		"without effect":           {config: trainer.Config{MaxEpochs: 3, MinEpochs: 2, EarlyStopping: trainer.EarlyStoppingConfig{Patience: 3}, Schedule: trainer.ScheduleConfig{Milestones: []int{4}, WarmupSteps: 2}}, said: []string{"early_stopping.patience has no effect: early_stopping.monitor is not set", "min_epochs has no effect", "schedule.milestones has no effect: schedule.kind is constant"}},
+		"of another schedule":      {config: trainer.Config{MaxEpochs: 3, Schedule: trainer.ScheduleConfig{Kind: "cosine", Gamma: 0.5}}, said: []string{"schedule.gamma has no effect: schedule.kind is cosine"}},
 		"a trial":                  {config: trainer.Config{FastDevRun: true, ValCheckInterval: 1000, EarlyStopping: stopping}},
 		"replaced schedule":        {config: trainer.Config{MaxEpochs: 3, Schedule: trainer.ScheduleConfig{Kind: "step", StepSize: 100}}, options: []trainer.Option{trainer.WithSchedule(trainer.ScheduleFunc(func(int, int) float64 { return 1 }))}},
 		"no limit in updates":      {config: trainer.Config{MaxTime: 1, ValCheckInterval: 1000}},

@@ -106,8 +106,8 @@ func (r *rates) set(step, total int) error {
 		return nil
 	}
 	factor := r.factor(step, total)
-	if factor-factor != 0 && (total == 0 || step < total) {
-		return fmt.Errorf("trainer: the schedule's factor for update %d of %d is %g: it must be a finite number", step+1, total, factor)
+	if (factor-factor != 0 || factor < 0) && (total == 0 || step < total) { // Below 0 it would climb up the loss.
+		return fmt.Errorf("trainer: the schedule's factor for update %d of %d is %g: it must be a finite number of at least 0", step+1, total, factor)
 	}
 	for _, o := range r.objectives {
 		v := r.variable(o)

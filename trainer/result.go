@@ -31,7 +31,11 @@ type DivergedError struct {
 }
 
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("trainer: %s is %v after step %d on rank %d (%s): a smaller learning rate, gradient_clip_norm or a look at the data may help", e.Name, e.Value, e.Step, e.Rank, e.Host)
+	help := "a smaller learning rate, gradient_clip_norm or a look at the data may help"
+	if e.Step == 0 { // No update has changed the weights.
+		help = "look for NaN or infinite numbers in the inputs and labels, and in what the model and the loss make of them"
+	}
+	return fmt.Sprintf("trainer: %s is %v after step %d on rank %d (%s): %s", e.Name, e.Value, e.Step, e.Rank, e.Host, help)
 }
 
 func hostname() string {

@@ -69,6 +69,12 @@ var scheduleDefaults = map[string]map[string]any{
 	"plateau": {"gamma": 0.1, "monitor": "val/loss", "patience": 10},
 }
 
+// scheduleFields are the fields that each kind uses, besides those of all kinds.
+var scheduleFields = map[string][]string{
+	"step": {"step_size", "gamma"}, "multistep": {"milestones", "gamma"}, "cosine": {"min_factor"}, "one-cycle": {"min_factor", "start_factor", "peak_at"},
+	"plateau": {"gamma", "min_factor", "monitor", "mode", "patience", "min_delta", "cooldown"},
+}
+
 func (c ScheduleConfig) check() error {
 	if err := oneOf("schedule.kind", c.Kind, []string{"constant", "step", "multistep", "cosine", "one-cycle", "plateau"}); err != nil {
 		return err

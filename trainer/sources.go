@@ -26,6 +26,7 @@ const EnvPrefix = "TRAINER_"
 
 // sources are the places besides the program's text that configure a training run.
 type sources struct {
+	flags *flag.FlagSet
 	file  string
 	given map[string]string // Values of flags, by field.
 }
@@ -39,7 +40,7 @@ type sources struct {
 //
 //	func init() { config.AddFlags(flag.CommandLine) }
 func (c *Config) AddFlags(flags *flag.FlagSet) {
-	s := &sources{given: map[string]string{}}
+	s := &sources{flags: flags, given: map[string]string{}}
 	c.sources = s
 	flags.StringVar(&s.file, "config", "", "YAML `file` with the training's configuration")
 	for name, f := range c.fields() {
@@ -53,6 +54,24 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 		}
 		flags.Func(name, help, func(value string) error { return s.record(c, name, value) })
 	}
+}
+
+// checkRest refuses flags after an argument that is none: package flag ignores them.
+func (s *sources) checkRest() error {
+	if s.flags == nil {
+		return nil
+	}
+	rest := s.flags.Args()
+	if at := len(os.Args) - len(rest) - 1; at > 0 && os.Args[at] == "--" {
+		return nil
+	}
+	for _, arg := range rest {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if strings.HasPrefix(arg, "-") && s.flags.Lookup(name) != nil {
+			return fmt.Errorf("trainer: %s would be ignored, because %q before it is no flag, and ends them; write a flag that is true or false as -shuffle=false", arg, rest[0])
+		}
+	}
+	return nil
 }
 
 // record checks a flag's value when it is parsed, so that package flag can name the flag in its
@@ -89,6 +108,9 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 		if err := c.readFile(file, given); err != nil {
 			return c, err
 		}
+	}
+	if err := s.checkRest(); err != nil {
+		return c, err
 	}
 	for name, f := range c.fields() {
 		variable := EnvPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
@@ -144,16 +166,58 @@ func (c *Config) readFile(path string, given map[string]bool) error {
 	if err := yamldoc.Single(content); err != nil {
 		return fmt.Errorf("trainer: configuration %s: %w", path, err)
 	}
+	var tree map[string]any
+	if err := yaml.Unmarshal(content, &tree); err != nil {
+		return fmt.Errorf("trainer: configuration %s: %w", path, err)
+	}
+	scratch := *c
+	if err := checkTree(tree, "", scratch.fields()); err != nil {
+		return fmt.Errorf("trainer: configuration %s: %w", path, err)
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("trainer: configuration %s: %w", path, cmp.Or(yamldoc.Misspelled(content, slices.Collect(maps.Keys(c.fields()))), err))
 	}
-	var tree map[string]any
-	if err := yaml.Unmarshal(content, &tree); err != nil {
-		return fmt.Errorf("trainer: configuration %s: %w", path, err)
-	}
 	noteKeys(tree, "", given)
+	return nil
+}
+
+// checkTree returns an error for the first value that is none for its field, as a flag's would be:
+// the decoder makes 0 of 0.5. fields are of a configuration that it may change.
+func checkTree(tree map[string]any, prefix string, fields map[string]field) error {
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		name, value := prefix+key, tree[key]
+		f, known := fields[name]
+		below, isGroup := value.(map[string]any)
+		list, isList := value.([]any)
+		switch {
+		case value == nil:
+		case !known && isGroup:
+			if err := checkTree(below, name+".", fields); err != nil {
+				return err
+			}
+		case !known: // The decoder reports it, if it isn't a group.
+			for _, other := range slices.Sorted(maps.Keys(fields)) {
+				if rest, ok := strings.CutPrefix(other, name+"."); ok {
+					return fmt.Errorf("%s: %v: it has settings of its own: write %s: {%s: ...}", name, value, name, rest)
+				}
+			}
+		case isList != (f.value.Kind() == reflect.Slice):
+			return fmt.Errorf("%s: %v: it must be %s", name, value, map[bool]string{true: "one value, not a list", false: fmt.Sprintf("a list: [%v]", value)}[isList])
+		default:
+			texts := []string{fmt.Sprint(value)}
+			if isList {
+				texts = nil
+				for _, one := range list {
+					texts = append(texts, fmt.Sprint(one))
+				}
+			}
+			if err := set(f.value, strings.Join(texts, ",")); err != nil {
+				return fmt.Errorf("%s: %v: %w", name, value, err)
+			}
+		}
+	}
 	return nil
 }
 

@@ -140,6 +140,8 @@ func own(inputs, labels []*tensors.Tensor, n int) (ownInputs, ownLabels []*tenso
 // Finalize frees tensors at once, without waiting for the garbage collector.
 func Finalize(all []*tensors.Tensor) {
 	for _, t := range all {
-		_ = t.FinalizeAll()
+		if t != nil {
+			_ = t.FinalizeAll()
+		}
 	}
 }

@@ -182,7 +182,7 @@ func TestBatchLeavesIndices(t *testing.T) {
 type nothing struct{ photos }
 
 func (nothing) Batch([]int) (inputs, labels []*tensors.Tensor, err error) {
-	return []*tensors.Tensor{nil}, nil, nil
+	return []*tensors.Tensor{nil}, []*tensors.Tensor{nil}, nil
 }
 
 func TestBatchRefusesNil(t *testing.T) {
