@@ -9,7 +9,9 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/loss"
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
@@ -119,5 +121,42 @@ func testGradientNorms(t *testing.T) {
 func copyLayers(t *testing.T, e *trainer.Event, layers []string, to map[string][]float64) {
 	for _, layer := range layers {
 		to[layer] = trainedFloats(t, e.Trainer, layer)
+	}
+}
+
+// TestUnreached: a layer that no gradient reaches is named, once.
+func TestUnreached(t *testing.T) {
+	flat := func(x *graph.Node) *graph.Node { return graph.Reshape(x, x.Shape().Dim(0), -1) }
+	for name, test := range map[string]struct {
+		net  func(*model.Scope, *graph.Node) *graph.Node
+		want []string
+	}{
+		"all": {func(scope *model.Scope, x *graph.Node) *graph.Node {
+			return layers.Dense(scope.In("logits"), layers.Dense(scope.In("hidden"), flat(x), true, 8), true, ranktest.Classes)
+		}, nil},
+		"detached": {func(scope *model.Scope, x *graph.Node) *graph.Node {
+			return layers.Dense(scope.In("logits"), graph.StopGradient(layers.Dense(scope.In("hidden"), flat(x), true, 8)), true, ranktest.Classes)
+		}, []string{"no gradient reaches ", "/hidden/dense/weights", "/hidden/dense/biases"}},
+		"unused": {func(scope *model.Scope, x *graph.Node) *graph.Node {
+			layers.Dense(scope.In("spare"), flat(x), false, 8)
+			return layers.Dense(scope.In("logits"), flat(x), true, ranktest.Classes)
+		}, []string{"no gradient reaches /spare/dense/weights"}},
+	} {
+		for _, accumulate := range []int{1, 2} {
+			c := trainer.Config{MaxEpochs: 1, BatchSize: 12, AccumulateGradBatches: accumulate, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
+			tr, out := newTrainer(t, c, trainer.Supervised(test.net, loss.SparseCategoricalCrossEntropyLogits, plainSGD(0.1)))
+			if err := tr.Fit(t.Context(), ranktest.Blobs(48), nil); err != nil {
+				t.Fatal(err)
+			}
+			said := strings.Count(out.String(), "no gradient reaches")
+			for _, want := range test.want {
+				if said != 1 || !strings.Contains(out.String(), want) {
+					t.Errorf("%s: want %q in %s", name, want, out)
+				}
+			}
+			if said > 0 && test.want == nil {
+				t.Errorf("%s: %s", name, out)
+			}
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -24,6 +25,37 @@ func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 		}
 	}
 	return variables
+}
+
+// sayUnreached warns once of variables that the loss doesn't depend on, by their gradients, which
+// are zeros then.
+func (s *stepper) sayUnreached(variables []*model.Variable, gradients []*graph.Node) {
+	var paths []string
+	for i, v := range variables {
+		if isZeros(gradients[i]) && !s.unreached[v.Path()] {
+			s.unreached[v.Path()] = true
+			paths = append(paths, v.Path())
+		}
+	}
+	switch n := len(paths) - mostNamed; {
+	case len(paths) == 0:
+		return
+	case n > 0:
+		paths = append(paths[:mostNamed], fmt.Sprintf("%d more", n))
+	}
+	s.printf("warning: no gradient reaches %s, so no update changes them: the loss doesn't depend on them, or a StopGradient is between; Freeze says that this is meant\n", strings.Join(paths, ", "))
+}
+
+// mostNamed is how many variables a warning names.
+const mostNamed = 4
+
+// isZeros reports whether a node is what GoMLX returns as the gradient of a variable that the loss
+// doesn't depend on.
+func isZeros(x *graph.Node) bool {
+	for x.Type() == graph.NodeTypeBroadcastInDim || x.Type() == graph.NodeTypeReshape || x.Type() == graph.NodeTypeConvertDType {
+		x = x.Inputs()[0]
+	}
+	return x.Type() == graph.NodeTypeConstant && x.IsScalar() && shapes.ConvertTo[float64](x.ConstantValue().Value()) == 0
 }
 
 // GradientFn builds the graph that changes the gradients of an objective. It returns as many, of

@@ -77,7 +77,7 @@ func TestParams(t *testing.T) {
 			trainer.WithSchedule(half), trainer.ScaleDecay("/logits", 0.5), trainer.ScaleDecay("/", 0), trainer.NoDecayOfBiasesAndNorms(), trainer.ScaleRate("/", 2), trainer.Freeze("/first"),
 		}, map[string]string{
 			"optimizer": "trainer.SGD", "learning_rate": "0.01", "optimizer.momentum": "0.9", "optimizer.nesterov": "true", "schedule": "trainer.ScheduleFunc", "schedule.kind": "",
-			"scale_decay": "/logits 0.5, / 0", "no_decay_of_biases_and_norms": "true", "scale_rate": "/ 2", "freeze": "/first",
+			"scale_decay": "/ 0, /logits 0.5", "no_decay_of_biases_and_norms": "true", "scale_rate": "/ 2", "freeze": "/first",
 		}},
 		{"the user's", trainer.Config{BatchSize: 12}, looped, nil, map[string]string{
 			"optimizer": "trainer_test.own", "learning_rate": "0.001", "optimizer.alpha": "0.1", "optimizer.steps": "7", "optimizer.hidden": "true",

@@ -42,8 +42,9 @@ type stepper struct {
 	axes         []axisChoice          // Chosen for divided variables.
 	lossScale    *lossScale            // Nil unless the precision needs it.
 	printf       func(format string, args ...any)
-	afterShare   func() error // Called when a graph's variables have their values, before it runs.
-	afterBuild   func() error // Called once the graph of an update is built, before it runs.
+	unreached    map[string]bool // The variables that sayUnreached has named.
+	afterShare   func() error    // Called when a graph's variables have their values, before it runs.
+	afterBuild   func() error    // Called once the graph of an update is built, before it runs.
 
 	changedHere    map[string]*graph.Node // The weights that the model has changed in the last graph, by their paths, as it uses them.
 	halves         map[string]bool        // The paths of the variables for which a model has asked in half precision.
@@ -185,7 +186,10 @@ func (s *stepper) gradientsOf(objective int, scope *model.Scope, loss *graph.Nod
 		loss = graph.Add(loss, s.added)
 	}
 	loss, factor := s.weighted(objective, loss)
-	own := widened(graph.Gradient(s.lossScale.scaled(loss), s.asUsed(trained(scope, loss.Graph()), loss.Graph())...))
+	variables := trained(scope, loss.Graph())
+	own := graph.Gradient(s.lossScale.scaled(loss), s.asUsed(variables, loss.Graph())...)
+	s.sayUnreached(variables, own)
+	own = widened(own)
 	if len(own) == 0 {
 		o := s.objectives[objective]
 		panic(fmt.Errorf("trainer: the loss of the objective %q depends on no trainable variable under %q", o.Name, o.Scope))

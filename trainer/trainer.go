@@ -171,7 +171,8 @@ func (t *Trainer) open() error {
 		return fmt.Errorf("trainer: model_parallel: %w", err)
 	}
 	t.stepper = &stepper{
-		division: division, axes: t.axes,
+		unreached: map[string]bool{},
+		division:  division, axes: t.axes,
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
 		clipNorm: t.config.GradientClipNorm, clipValue: t.config.GradientClipValue, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
 		compression: t.config.GradientCompression, localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, decays: t.decays, changes: t.changes, trainMetrics: t.trainMetrics,
