@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"gonbatch/checkpoint"
@@ -42,6 +43,9 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 	if err != nil {
 		return nil, err
 	}
+	if limit, option := t.evalLimit(stage); t.limited(ds, limit).Len() < ds.Len() {
+		t.printf("%s%s: only %d of the %d examples of %s (%s: %d)\n", t.label(), stage, t.limited(ds, limit).Len(), ds.Len(), ds.Name(), option, limit)
+	}
 	t.keep(values)
 	return values, t.log(values)
 }
@@ -54,20 +58,30 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 	if err := t.ready(ctx, ds); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
-	limit := t.config.LimitTestBatches
-	if strings.HasPrefix(stage, valStage) {
-		limit = t.config.LimitValBatches
-	}
+	limit, _ := t.evalLimit(stage)
 	ds = t.limited(ds, limit)
 	t.stepper.evalBounds.forget()
 	all, err := t.world.EvaluateWith(ctx, t.gomlx, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.stepper.evalBounds.check})
 	if err != nil {
-		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, t.explainBuild(err))
+		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, placed(t.explainBuild(err)))
 	}
 	if err := t.world.Together(t.checkModel()); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
-	return t.agree(named(stage, all))
+	values, err := t.agree(named(stage, all))
+	if loss := stage + "/loss"; math.IsNaN(values[loss]) && !t.saidNaN {
+		t.saidNaN = true
+		t.printf("%swarning: %s is NaN: look for NaN or infinite numbers in the examples of %s, and in the weights\n", t.label(), loss, ds.Name())
+	}
+	return values, err
+}
+
+// evalLimit returns how many batches of a stage are used, 0 for all, and the option that says so.
+func (t *Trainer) evalLimit(stage string) (batches int, option string) {
+	if strings.HasPrefix(stage, valStage) {
+		return t.config.LimitValBatches, "limit_val_batches"
+	}
+	return t.config.LimitTestBatches, "limit_test_batches"
 }
 
 // limited returns a dataset's first examples: this many batches for each rank, or all if 0.

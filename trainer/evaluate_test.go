@@ -139,3 +139,35 @@ func testWholeNumbersAndHalf(t *testing.T) {
 		}
 	}
 }
+
+// unclear is a set with a NaN among the inputs.
+type unclear struct{ data.Dataset }
+
+func (u unclear) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	if inputs, labels, err = u.Dataset.Batch(indices); err == nil {
+		err = tensors.MutableFlatData(inputs[0], func(flat []float32) { flat[0] = float32(math.NaN()) })
+	}
+	return inputs, labels, err
+}
+
+// TestSaysOfEvaluations: a test of a part of the set, and one whose loss is NaN, say so.
+func TestSaysOfEvaluations(t *testing.T) {
+	c := trainer.Config{EvalBatchSize: 4, LimitTestBatches: 2, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
+	for name, test := range map[string]struct {
+		ds   data.Dataset
+		want string
+	}{
+		"a part": {ranktest.Blobs(40), "test: only 8 of the 40 examples of blobs (limit_test_batches: 2)\n"},
+		"all":    {ranktest.Blobs(8), ""},
+		"NaN":    {unclear{ranktest.Blobs(8)}, "warning: test/loss is NaN: look for NaN or infinite numbers in the examples of blobs"},
+	} {
+		tr, out := newTrainer(t, c, sgdTask(0.1))
+		if _, err := tr.Test(t.Context(), test.ds); err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Contains(out.String(), "only") || strings.Contains(out.String(), "NaN")
+		if said != (test.want != "") || !strings.Contains(out.String(), test.want) {
+			t.Errorf("%s: it says %q, want %q", name, out, test.want)
+		}
+	}
+}

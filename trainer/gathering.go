@@ -41,7 +41,7 @@ func (t *Trainer) predictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 	}
 	g := &gathering{world: t.world, rounds: turns.rounds(), collector: collector{size: turns.size, use: alone}}
 	if err := g.end(t.predict(ctx, ds, turns.of(t.world.Rank()), g.add)); err != nil {
-		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
+		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), placed(err))
 	}
 	return nil
 }

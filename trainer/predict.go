@@ -45,7 +45,7 @@ func (t *Trainer) predictPart(ctx context.Context, ds data.Dataset, f useBatch) 
 	ds = t.limited(ds, t.config.LimitPredictBatches)
 	begin, end := t.world.Rank()*ds.Len()/t.world.Size(), (t.world.Rank()+1)*ds.Len()/t.world.Size()
 	if err := t.predict(ctx, ds, load.Cut(begin, end, t.config.EvalBatchSize), f); err != nil {
-		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
+		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), placed(err))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -192,7 +193,11 @@ func (s *stepper) gradientsOf(objective int, scope *model.Scope, loss *graph.Nod
 	own = widened(own)
 	if len(own) == 0 {
 		o := s.objectives[objective]
-		panic(fmt.Errorf("trainer: the loss of the objective %q depends on no trainable variable under %q", o.Name, o.Scope))
+		why := ""
+		if len(s.frozen) > 0 {
+			why = ": Freeze leaves none, with " + strings.Join(s.frozen, ", ")
+		}
+		panic(fmt.Errorf("trainer: the loss of the objective %q depends on no trainable variable under %q%s", o.Name, o.Scope, why))
 	}
 	own = s.lossScale.unscaled(own, loss)
 	if factor != 1 {

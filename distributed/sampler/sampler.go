@@ -56,7 +56,7 @@ func New(c Config) (*Sampler, error) {
 		}
 		return nil, fmt.Errorf("sampler: the batch size of %d can't be divided evenly over %d ranks and devices: use %s", c.BatchSize, c.Shards, fix)
 	case c.Len < c.BatchSize:
-		return nil, fmt.Errorf("sampler: the dataset has %s, fewer than one batch of %d", plural.Of(c.Len, "example"), c.BatchSize)
+		return nil, fmt.Errorf("sampler: the dataset has %s, fewer than one batch of %d: use smaller batches, or more examples", plural.Of(c.Len, "example"), c.BatchSize)
 	}
 	return &Sampler{c}, nil
 }
