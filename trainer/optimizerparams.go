@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"strconv"
@@ -27,6 +28,20 @@ func optimizerParams(o Objective) map[string]any {
 		}
 	}
 	return params
+}
+
+// unsetRate is the learning rate of GoMLX's optimizers that have their default.
+const unsetRate = -1
+
+// checkRate refuses a learning rate below 0, for which GoMLX's optimizers take their default.
+func checkRate(o Objective) error {
+	kind := reflect.TypeOf(o.Optimizer)
+	for name, value := range settings(reflect.ValueOf(o.Optimizer), plain(kind).PkgPath(), deepest) {
+		if rate, isNumber := value.(float64); isNumber && strings.HasSuffix(name, learningRate) && (rate < 0 && rate != unsetRate || rate != rate) {
+			return fmt.Errorf("the learning rate of %s is %g: it must be above 0", kind, rate)
+		}
+	}
+	return nil
 }
 
 // params returns the optimizers' own learning rates, which are known once the program of an update

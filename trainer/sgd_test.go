@@ -187,3 +187,15 @@ func TestSGDPrecisions(t *testing.T) {
 		}
 	}
 }
+
+// TestRateBelowZero: GoMLX's optimizers would take their default instead.
+func TestRateBelowZero(t *testing.T) {
+	for rate, wrong := range map[float64]bool{-0.1: true, math.NaN(): true, -1: false, 0.1: false} {
+		for _, o := range []optimizer.Interface{optimizer.Adam().LearningRate(rate).Done(), optimizer.StochasticGradientDescent().WithLearningRate(rate).Done()} {
+			_, err := trainer.New(world(t), trainer.Config{}, trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, o))
+			if wrong != (err != nil) || wrong && !strings.Contains(err.Error(), "it must be above 0") {
+				t.Errorf("%T with %g: %v", o, rate, err)
+			}
+		}
+	}
+}
