@@ -11,6 +11,7 @@ import (
 	"gonbatch/checkpoint"
 	"gonbatch/data"
 	"gonbatch/distributed"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/unread"
 )
 
@@ -44,7 +45,7 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 		return nil, err
 	}
 	if limit, option := t.evalLimit(stage); t.limited(ds, limit).Len() < ds.Len() {
-		t.printf("%s%s: only %d of the %d examples of %s (%s: %d)\n", t.label(), stage, t.limited(ds, limit).Len(), ds.Len(), ds.Name(), option, limit)
+		t.printf("%s%s: only %d of the %s of %s (%s: %d)\n", t.label(), stage, t.limited(ds, limit).Len(), plural.Of(ds.Len(), "example"), ds.Name(), option, limit)
 	}
 	t.keep(values)
 	return values, t.log(values)
