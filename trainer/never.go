@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -42,10 +43,13 @@ func (c Config) reversed() (lines []string) {
 
 // idle returns a line for each setting of something that is off.
 func (c Config) idle(ownSchedule bool) (lines []string) {
-	for name := range c.chosen {
+	var defaults Config
+	defaults.setDefaults(map[string]bool{})
+	usual := defaults.fields()
+	for name, f := range c.fields() {
 		group, rest, _ := strings.Cut(name, ".")
 		switch {
-		case !c.chosen[name]:
+		case !c.chosen[name] || reflect.DeepEqual(f.value.Interface(), usual[name].value.Interface()): // A Config may come from another trainer.
 		case group == "early_stopping" && c.EarlyStopping.Monitor == "":
 			lines = append(lines, name+" has no effect: early_stopping.monitor is not set")
 		case group == "schedule" && !ownSchedule && rest != "kind" && rest != "warmup_steps" && !slices.Contains(scheduleFields[c.Schedule.Kind], rest):

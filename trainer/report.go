@@ -30,7 +30,8 @@ func (r *run) report() error {
 	}
 	waited, stepped := sums[len(sums)-2], sums[len(sums)-1]
 	sums = sums[:len(sums)-2]
-	if len(sums) > 1 && sums[1] == 0 && r.stepper.lossScale == nil {
+	if len(sums) > 1 && sums[1] == 0 && r.stepper.lossScale == nil && !r.saidNaN {
+		r.saidNaN = true
 		r.printf("%swarning: no label of the last batches has counted for the loss, before update %d: are all of them masked, or are their weights 0?\n", r.label(), r.at.Step)
 	}
 	r.at.Since = nil

@@ -52,7 +52,7 @@ type Trainer struct {
 	snapshot  *checkpoint.Snapshot // Its values, until the training's program is built and compared with them.
 	resumed   bool                 // Fit has resumed its training, if there is one to resume.
 	fitting   bool                 // Fit is running.
-	saidNaN   bool                 // A loss of an evaluation was NaN, and a warning has said so.
+	saidNaN   bool                 // A mean loss was NaN, and a warning has said so.
 	fitted    bool                 // Fit has trained to the end.
 	hasFailed bool                 // The callbacks know that this call of Fit has failed.
 	initial   []*initial           // In the order of the options.
