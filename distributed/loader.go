@@ -143,7 +143,7 @@ type hostLoader struct {
 	world *World
 }
 
-func (l hostLoader) Iter() iter.Seq2[train.Batch, error] { return averaged(l.world, l.iterate()) }
+func (l hostLoader) Iter() iter.Seq2[train.Batch, error] { return warnUnaveraged(l.world, l.iterate()) }
 
 // deviceLoader loads for several devices.
 type deviceLoader struct {
@@ -157,7 +157,7 @@ func (l deviceLoader) Strategy() distributed.Strategy        { return distribute
 func (l deviceLoader) DeviceAssignment() []compute.DeviceNum { return l.world.assignment() }
 
 func (l deviceLoader) DistributedIter() iter.Seq2[train.DistributedBatch, error] {
-	return averaged(l.world, l.iterate())
+	return warnUnaveraged(l.world, l.iterate())
 }
 
 // Iter implements train.Dataset.
@@ -167,8 +167,8 @@ func (l deviceLoader) Iter() iter.Seq2[train.Batch, error] {
 	}
 }
 
-// averaged warns after an epoch in which several ranks have trained, each for itself.
-func averaged[B batch](w *World, batches iter.Seq2[B, error]) iter.Seq2[B, error] {
+// warnUnaveraged warns after an epoch in which several ranks have trained, each for itself.
+func warnUnaveraged[B batch](w *World, batches iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if w.Size() == 1 {
 		return batches
 	}

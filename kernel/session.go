@@ -143,7 +143,7 @@ func (s *session) writePrograms(t tools) error {
 	if t.gopls != "" {
 		scripts["bin/gopls"] = goplsScript
 	}
-	folder := proc.Folder(os.Getpid()) // Jupyter starts a kernel in the notebook's folder. A user may rename it.
+	folder := proc.DirLink(os.Getpid()) // Jupyter starts a kernel in the notebook's folder. A user may rename it.
 	values := strings.NewReplacer(
 		"{{folder}}", shellescape.Quote(folder), "{{overlay}}", shellescape.Quote(filepath.Join(s.plans(), build.OverlayFile)),
 		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls), "{{goimports}}", shellescape.Quote(t.goimports),

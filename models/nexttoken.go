@@ -5,11 +5,11 @@ import (
 	"math"
 	"slices"
 
-	"gonbatch/internal/plural"
-
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/metric"
+
+	"gonbatch/internal/plural"
 )
 
 // NextTokenLoss is the loss of a language model: the mean over all places of -log p, where p is the

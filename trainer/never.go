@@ -10,8 +10,8 @@ import (
 	"gonbatch/internal/plural"
 )
 
-// sayNever prints what the configuration asks for, but what never happens because the training is
-// too short. Nobody would miss it otherwise.
+// sayNever prints what the configuration asks for, but what has no effect, means the opposite, or
+// never happens because the training is too short. Nobody would miss it otherwise.
 func (r *run) sayNever(training data.Dataset) {
 	for _, line := range slices.Concat(r.config.reversed(), r.config.idle(r.ownSchedule() != ""), r.sameSets(training)) {
 		r.printf("%swarning: %s\n", r.label(), line)

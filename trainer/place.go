@@ -13,7 +13,7 @@ var (
 	graphPrefix = regexp.MustCompile(`(?:failed to execute train/eval step: )?(?:failed during graph construction/compilation: )?compilation failed for Exec "[^"]*": graphFn for "[^"]*" panicked: `)
 )
 
-// placedError is an error in the building of a graph, with the place in the program.
+// placedError is an error with another text.
 type placedError struct {
 	text string
 	err  error
@@ -29,17 +29,12 @@ func (e *placedError) Unwrap() error { return e.err }
 // graphs: the line of a layer, where otherwise only the call of Fit would be known. It leaves out
 // what GoMLX says about how it builds graphs.
 func placed(err error) error {
-	if err == nil {
-		return nil
-	}
 	text := graphPrefix.ReplaceAllString(err.Error(), "")
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		if found := programFrame.FindStringSubmatch(fmt.Sprintf("%+v", cause)); found != nil {
-			return &placedError{fmt.Sprintf("%s (in %s at %s)", text, found[1], found[2]), err}
+			text += fmt.Sprintf(" (in %s at %s)", found[1], found[2])
+			break
 		}
-	}
-	if text == err.Error() {
-		return err
 	}
 	return &placedError{text, err}
 }

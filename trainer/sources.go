@@ -1,12 +1,10 @@
 package trainer
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"reflect"
@@ -163,73 +161,80 @@ func (c *Config) readFile(path string, given map[string]bool) error {
 	if err != nil {
 		return fmt.Errorf("trainer: configuration: %w", err)
 	}
-	if err := yamldoc.Single(content); err != nil {
+	var tree map[string]yaml.Node
+	fields := c.fields()
+	err = cmp.Or(yamldoc.Single(content), yamldoc.Misspelled(content, slices.Collect(maps.Keys(fields))), yaml.Unmarshal(content, &tree))
+	if err == nil {
+		err = readTree(tree, "", fields, given)
+	}
+	if err != nil {
 		return fmt.Errorf("trainer: configuration %s: %w", path, err)
 	}
-	var tree map[string]any
-	if err := yaml.Unmarshal(content, &tree); err != nil {
-		return fmt.Errorf("trainer: configuration %s: %w", path, err)
-	}
-	scratch := *c
-	if err := checkTree(tree, "", scratch.fields()); err != nil {
-		return fmt.Errorf("trainer: configuration %s: %w", path, err)
-	}
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("trainer: configuration %s: %w", path, cmp.Or(yamldoc.Misspelled(content, slices.Collect(maps.Keys(c.fields()))), err))
-	}
-	noteKeys(tree, "", given)
 	return nil
 }
 
-// checkTree returns an error for the first value that is none for its field, as a flag's would be:
-// the decoder makes 0 of 0.5. fields are of a configuration that it may change.
-func checkTree(tree map[string]any, prefix string, fields map[string]field) error {
+// readTree sets the fields that a tree contains, as flags with the same texts would.
+func readTree(tree map[string]yaml.Node, prefix string, fields map[string]field, given map[string]bool) error {
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
-		name, value := prefix+key, tree[key]
-		f, known := fields[name]
-		below, isGroup := value.(map[string]any)
-		list, isList := value.([]any)
-		switch {
-		case value == nil:
-		case !known && isGroup:
-			if err := checkTree(below, name+".", fields); err != nil {
-				return err
-			}
-		case !known: // The decoder reports it, if it isn't a group.
-			for _, other := range slices.Sorted(maps.Keys(fields)) {
-				if rest, ok := strings.CutPrefix(other, name+"."); ok {
-					return fmt.Errorf("%s: %v: it has settings of its own: write %s: {%s: ...}", name, value, name, rest)
+		node := tree[key]
+		name, value := prefix+key, resolved(&node)
+		var err error
+		switch f, known := fields[name]; {
+		case value.Tag == "!!null":
+		case known:
+			given[name] = true
+			err = setNode(f.value, value)
+		case value.Kind == yaml.MappingNode:
+			var below map[string]yaml.Node
+			if err = value.Decode(&below); err == nil {
+				if err := readTree(below, name+".", fields, given); err != nil {
+					return err // It names the line.
 				}
 			}
-		case isList != (f.value.Kind() == reflect.Slice):
-			return fmt.Errorf("%s: %v: it must be %s", name, value, map[bool]string{true: "one value, not a list", false: fmt.Sprintf("a list: [%v]", value)}[isList])
+		case slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(other string) bool { return strings.HasPrefix(other, name+".") }):
+			err = fmt.Errorf("%s: it is a group of settings: write %s: {NAME: VALUE}", value.Value, key)
 		default:
-			texts := []string{fmt.Sprint(value)}
-			if isList {
-				texts = nil
-				for _, one := range list {
-					texts = append(texts, fmt.Sprint(one))
-				}
-			}
-			if err := set(f.value, strings.Join(texts, ",")); err != nil {
-				return fmt.Errorf("%s: %v: %w", name, value, err)
-			}
+			err = errors.New("there is no such setting")
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %s: %w", value.Line, name, err)
 		}
 	}
 	return nil
 }
 
-// noteKeys records the names of a tree's leaves that have a value.
-func noteKeys(tree map[string]any, prefix string, given map[string]bool) {
-	for name, value := range tree {
-		if below, ok := value.(map[string]any); ok {
-			noteKeys(below, prefix+name+".", given)
-		} else if value != nil {
-			given[prefix+name] = true
+// resolved returns the value for which a node may be an alias.
+func resolved(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
+// setNode sets a field to a value of a file.
+func setNode(field reflect.Value, value *yaml.Node) error {
+	texts, isList := []string{value.Value}, value.Kind == yaml.SequenceNode
+	switch {
+	case value.Kind == yaml.MappingNode:
+		return errors.New("it has no settings of its own: write one value")
+	case isList && field.Kind() != reflect.Slice:
+		return errors.New("it is a list: write one value")
+	case !isList && field.Kind() == reflect.Slice:
+		return fmt.Errorf("%s: it must be a list: [%s]", value.Value, value.Value)
+	case isList:
+		texts = nil
+		for _, one := range value.Content {
+			if one = resolved(one); one.Kind != yaml.ScalarNode || one.Tag == "!!null" {
+				return fmt.Errorf("the element on line %d is no single value", one.Line)
+			}
+			texts = append(texts, one.Value)
 		}
 	}
+	text := strings.Join(texts, ",")
+	if err := set(field, text); err != nil {
+		return fmt.Errorf("%s: %w", text, err)
+	}
+	return nil
 }
 
 type field struct {

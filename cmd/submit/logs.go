@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gonbatch/submit"
+	"gonbatch/submit/config"
 	"gonbatch/submit/run"
 )
 
@@ -26,7 +27,7 @@ func newLogsCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "show the log until the job ends, and exit with the job's status")
-	cmd.Flags().IntVar(&req.Rank, "rank", 0, "rank whose log to print")
+	config.IntVar(cmd.Flags(), &req.Rank, "rank", 0, "rank whose log to print")
 	cmd.Flags().BoolVar(&req.JSON, "json", false, jsonUsage)
 	addRunRoot(cmd)
 	return cmd

@@ -68,13 +68,13 @@ func Find(root, want string) (Dir, error) {
 			prefixed = append(prefixed, d)
 		}
 	}
-	_, notNumber := strconv.ParseUint(want, 10, 64)
-	switch {
-	case len(prefixed) == 1 && notNumber != nil:
-		return prefixed[0], nil
-	case len(prefixed) > 0 && notNumber == nil:
+	if _, err := strconv.ParseUint(want, 10, 64); err == nil && len(prefixed) > 0 {
 		return Dir{}, fmt.Errorf("no run in %s has the job id %s: if you mean one of %s, give more of its name", root, want, names(prefixed))
-	case len(prefixed) == 0:
+	}
+	switch len(prefixed) {
+	case 1:
+		return prefixed[0], nil
+	case 0:
 		if path := filepath.Join(root, want); want != "" && isClosed(path) {
 			return Dir{}, closedError(path, fs.ErrPermission)
 		}

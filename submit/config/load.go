@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/internal/userdir"
-	"gonbatch/submit/report"
-
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"gonbatch/internal/userdir"
+	"gonbatch/submit/report"
 )
 
 // fileName is the name of a configuration file.

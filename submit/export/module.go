@@ -87,9 +87,5 @@ func (m *Module) IsDistributed(cell rundir.Cell) bool {
 // if the problem is an unknown flag and the program may have flags that its source doesn't show.
 // folder is where the program will begin.
 func (m *Module) ArgsProblem(cell rundir.Cell, args []string, folder string) (problem string, sure bool) {
-	program := input.ReadProgram(string(m.Files[cell.Source()]), m.SourceDir)
-	if problem := program.ConfigProblem(args, folder); problem != "" {
-		return problem, true
-	}
-	return program.Problem(cell.Name, args)
+	return input.ReadProgram(string(m.Files[cell.Source()]), m.SourceDir).Problem(cell.Name, args, folder)
 }

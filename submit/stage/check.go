@@ -105,7 +105,7 @@ func CheckMoreArgs(ctx context.Context, shell submit.Shell, spec submit.JobSpec)
 				return nil, submit.Usagef("%s: %s can't be changed in a run that trains on from its checkpoints: submit the notebook again", place(cell), arg)
 			}
 		}
-		problem, sure := program.Problem(cell.Name, spec.CellArgs(cell))
+		problem, sure := program.Problem(cell.Name, spec.CellArgs(cell), spec.WorkDir)
 		if err := judge(shell, place(cell), problem, sure); err != nil {
 			return nil, err
 		}

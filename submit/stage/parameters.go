@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"gonbatch/internal/yamldoc"
 	"gonbatch/submit"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // parameters reads the values of a notebook's parameters: from a YAML file, "" for none, and from

@@ -33,10 +33,11 @@ type Program struct {
 	config []string
 }
 
-// Problem describes why a program with a name would not accept arguments; "" if it would. sure is
-// false if the problem is an unknown flag and the program may have flags that its source doesn't
-// show.
-func (p Program) Problem(name string, args []string) (problem string, sure bool) {
+// Problem describes why a program with a name would not accept arguments, or a file of the
+// trainer's configuration that they name; "" if it would. sure is false if the problem is an
+// unknown flag and the program may have flags that its source doesn't show. Relative paths begin in
+// folder.
+func (p Program) Problem(name string, args []string, folder string) (problem string, sure bool) {
 	if !p.parses {
 		return "", true
 	}
@@ -47,7 +48,7 @@ func (p Program) Problem(name string, args []string) (problem string, sure bool)
 	}
 	err := set.Parse(args)
 	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return "", true
+		return p.configProblem(set, folder), true
 	}
 	problem = err.Error()
 	unknown, undefined := strings.CutPrefix(problem, "flag provided but not defined: -")
@@ -57,11 +58,14 @@ func (p Program) Problem(name string, args []string) (problem string, sure bool)
 	return problem, !undefined || !p.open
 }
 
-// ConfigProblem describes a mistyped name in the YAML file of the trainer's configuration, if the
-// arguments name one that is there; "" if there is none. Relative paths begin in folder.
-func (p Program) ConfigProblem(args []string, folder string) string {
-	path := p.Values(args)["config"]
-	if p.config == nil || path == "" {
+// configProblem describes a mistyped name in the YAML file of the trainer's configuration, if the
+// flags name one that is there; "" if there is none.
+func (p Program) configProblem(set *flag.FlagSet, folder string) string {
+	if p.config == nil {
+		return ""
+	}
+	path := set.Lookup("config").Value.String()
+	if path == "" {
 		return ""
 	}
 	if !filepath.IsAbs(path) {
@@ -155,7 +159,7 @@ func (p *Program) call(call *ast.CallExpr, sourceDir string, paths []string, tex
 	case isAddFlags(call) && slices.Contains(paths, TrainerPackage):
 		flags := trainerFlags(sourceDir)
 		p.flags = append(p.flags, flags...)
-		for _, f := range flags {
+		for _, f := range flags[1:] { // The first names the file.
 			p.config = append(p.config, f.Name)
 		}
 	default:
