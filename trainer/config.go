@@ -145,7 +145,7 @@ type Config struct {
 	sources        *sources
 	phase          int             // How many phases came before this one; see NextPhase.
 	ofPhase        map[string]bool // The fields that the program has changed for this phase.
-	overruled      []string        // What a flag, the environment or a file has set, and the program for this phase: for warnings.
+	warnings       []string        // About settings that don't count: see resolved.
 	monitorImplied bool            // Checkpoint.Monitor is the default.
 	chosen         map[string]bool // The fields that don't have a default's value, by name.
 }

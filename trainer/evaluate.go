@@ -79,10 +79,14 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 
 // evalLimit returns how many batches of a stage are used, 0 for all, and the option that says so.
 func (t *Trainer) evalLimit(stage string) (batches int, option string) {
+	batches, option = t.config.LimitTestBatches, "limit_test_batches"
 	if strings.HasPrefix(stage, valStage) {
-		return t.config.LimitValBatches, "limit_val_batches"
+		batches, option = t.config.LimitValBatches, "limit_val_batches"
 	}
-	return t.config.LimitTestBatches, "limit_test_batches"
+	if t.config.FastDevRun {
+		option = "fast_dev_run"
+	}
+	return batches, option
 }
 
 // limited returns a dataset's first examples: this many batches for each rank, or all if 0.

@@ -137,6 +137,12 @@ func TestUnreached(t *testing.T) {
 		"detached": {func(scope *model.Scope, x *graph.Node) *graph.Node {
 			return layers.Dense(scope.In("logits"), graph.StopGradient(layers.Dense(scope.In("hidden"), flat(x), true, 8)), true, ranktest.Classes)
 		}, []string{"no gradient reaches ", "/hidden/dense/weights", "/hidden/dense/biases"}},
+		"teacher": {func(scope *model.Scope, x *graph.Node) *graph.Node {
+			teacher := scope.VariableWithValue("teacher", float32(1))
+			value := teacher.NodeValue(x)
+			teacher.SetNodeValue(graph.MulScalar(value, 0.9))
+			return layers.Dense(scope.In("logits"), graph.Mul(flat(x), graph.StopGradient(value)), true, ranktest.Classes)
+		}, nil},
 		"unused": {func(scope *model.Scope, x *graph.Node) *graph.Node {
 			layers.Dense(scope.In("spare"), flat(x), false, 8)
 			return layers.Dense(scope.In("logits"), flat(x), true, ranktest.Classes)

@@ -32,7 +32,7 @@ func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 func (s *stepper) sayUnreached(variables []*model.Variable, gradients []*graph.Node) {
 	var paths []string
 	for i, v := range variables {
-		if isZeros(gradients[i]) && !s.unreached[v.Path()] {
+		if isZeros(gradients[i]) && !s.unreached[v.Path()] && !v.ChangedInGraph(gradients[i].Graph()) { // The model may move it itself.
 			s.unreached[v.Path()] = true
 			paths = append(paths, v.Path())
 		}
@@ -43,7 +43,7 @@ func (s *stepper) sayUnreached(variables []*model.Variable, gradients []*graph.N
 	case n > 0:
 		paths = append(paths[:mostNamed], fmt.Sprintf("%d more", n))
 	}
-	s.printf("warning: no gradient reaches %s, so no update changes them: the loss doesn't depend on them, or a StopGradient is between; Freeze says that this is meant\n", strings.Join(paths, ", "))
+	s.printf("warning: no gradient reaches %s: the loss doesn't depend on that, or a StopGradient is between; if it is meant, say so with Freeze\n", strings.Join(paths, ", "))
 }
 
 // mostNamed is how many variables a warning names.

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -45,6 +46,9 @@ func modeOf(metric string) string {
 		case stem != "" && !neither[stem]:
 			mode = ""
 		}
+	}
+	if mode == "max" && slices.Contains(parts, "loss") { // "loss_dice" of a detector.
+		return "min"
 	}
 	return mode
 }

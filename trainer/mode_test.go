@@ -14,7 +14,7 @@ func TestModes(t *testing.T) {
 			val/dice_coefficient val/bleu val/bleu_4 val/bleu4 val/rouge_l val/auc val/roc_auc val/precision_at_k val/map50 val/map_50_95 val/recall val/r2
 			val/r2_score val/psnr val/ssim val/ndcg_10 val/log_likelihood val/reward val/mcc val/average_precision`,
 		"min": `val/loss val/generator_loss val/dice_loss val/error val/error_rate val/word_error_rate val/mae val/mean_absolute_error val/rmse val/perplexity
-			val/ppl val/wer val/cer val/fid val/nll val/cross_entropy val/kl_divergence val/brier_score val/accuracy_loss train/loss`,
+			val/ppl val/wer val/cer val/fid val/nll val/cross_entropy val/kl_divergence val/brier_score val/accuracy_loss val/loss_dice train/loss`,
 		"": `val/median val/squares val/negative_log_likelihood val/false_positive_rate val/accuracy_gap val/1_minus_accuracy val/entropy val/x val/ val/5`,
 	} {
 		for _, name := range strings.Fields(names) {

@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/gomlx/core/tensors"
+
 	"gonbatch/data"
+	"gonbatch/data/load"
 	"gonbatch/internal/plural"
 )
 
@@ -49,13 +52,14 @@ func (c Config) idle(ownSchedule bool) (lines []string) {
 	for name, f := range c.fields() {
 		group, rest, _ := strings.Cut(name, ".")
 		switch {
-		case !c.chosen[name] || reflect.DeepEqual(f.value.Interface(), usual[name].value.Interface()): // A Config may come from another trainer.
+		case !c.chosen[name] || c.phase > 0 && !c.ofPhase[name]: // The phase before may have used it.
+		case reflect.DeepEqual(f.value.Interface(), usual[name].value.Interface()): // A Config may come from another trainer.
 		case group == "early_stopping" && c.EarlyStopping.Monitor == "":
 			lines = append(lines, name+" has no effect: early_stopping.monitor is not set")
 		case group == "schedule" && !ownSchedule && rest != "kind" && rest != "warmup_steps" && !slices.Contains(scheduleFields[c.Schedule.Kind], rest):
 			lines = append(lines, fmt.Sprintf("%s has no effect: schedule.kind is %s", name, c.Schedule.Kind))
 		case name == "min_epochs" && c.EarlyStopping.Monitor == "", name == "min_steps" && c.EarlyStopping.Monitor == "":
-			lines = append(lines, name+" has no effect: early_stopping.monitor is not set, so nothing ends the training early")
+			lines = append(lines, name+" has no effect: only early stopping waits for it, and early_stopping.monitor is not set")
 		}
 	}
 	slices.Sort(lines)
@@ -66,11 +70,27 @@ func (c Config) idle(ownSchedule bool) (lines []string) {
 // new data.
 func (r *run) sameSets(training data.Dataset) (lines []string) {
 	for _, v := range append([]validationSet{{data: r.validation}}, r.further...) {
-		if v.data != nil && v.data.Len() == training.Len() && data.Fingerprint(v.data) != "" && data.Fingerprint(v.data) == data.Fingerprint(training) {
+		if v.data != nil && v.data.Len() == training.Len() && data.Fingerprint(v.data) != "" && data.Fingerprint(v.data) == data.Fingerprint(training) && sameFirst(v.data, training) {
 			lines = append(lines, fmt.Sprintf("the validation set %s is the training set: its metrics don't show how good the model is for new data", v.data.Name()))
 		}
 	}
 	return lines
+}
+
+// sameFirst reports whether the first examples of two sets have the same inputs: the fingerprint of
+// files has only their names and sizes.
+func sameFirst(a, b data.Dataset) bool {
+	var first [2][]*tensors.Tensor
+	for i, ds := range []data.Dataset{a, b} {
+		inputs, labels, err := load.Batch(ds, []int{0}, nil)
+		if err != nil {
+			return false // Loading reports it.
+		}
+		load.Finalize(labels)
+		defer load.Finalize(inputs)
+		first[i] = inputs
+	}
+	return slices.EqualFunc(first[0], first[1], (*tensors.Tensor).Equal)
 }
 
 // watchers returns what looks at the metrics after each validation.

@@ -25,8 +25,11 @@ func TestDiverges(t *testing.T) {
 
 // TestSameSets: a validation on the training set is said.
 func TestSameSets(t *testing.T) {
-	for n, want := range map[int]bool{40: true, 60: false} {
+	for n, want := range map[int]bool{40: true, 60: false, 41: false} {
 		set := func(n int) data.Dataset { return named{ranktest.Blobs(n)} }
+		if n == 41 { // Files of the same names and sizes.
+			set = func(n int) data.Dataset { return named{data.Range(ranktest.Blobs(41), n-40, n)} }
+		}
 		tr, out := newTrainer(t, trainer.Config{MaxEpochs: 1, BatchSize: 20, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}, sgdTask(0.1))
 		if err := tr.Fit(t.Context(), set(40), set(n)); err != nil {
 			t.Fatal(err)
@@ -41,6 +44,28 @@ func TestSameSets(t *testing.T) {
 type named struct{ data.Dataset }
 
 func (n named) Fingerprint() string { return fmt.Sprint("blobs of ", n.Len()) }
+
+// TestIdleOfPhases: a phase doesn't say that what the phase before used has no effect.
+func TestIdleOfPhases(t *testing.T) {
+	c := trainer.Config{MaxEpochs: 2, MinEpochs: 1, BatchSize: 20, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
+	c.EarlyStopping, c.Schedule = trainer.EarlyStoppingConfig{Monitor: "val/loss", Patience: 1}, trainer.ScheduleConfig{Kind: "step", StepSize: 1, Gamma: 0.5}
+	tr, out := newTrainer(t, c, sgdTask(0.1))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(40), ranktest.Blobs(60)); err != nil {
+		t.Fatal(err)
+	}
+	next, err := tr.NextPhase(sgdTask(0.1), func(c *trainer.Config) {
+		c.EarlyStopping.Monitor, c.Schedule.Kind, c.Schedule.PeakAt = "", "cosine", 0.5
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Fit(t.Context(), ranktest.Blobs(40), nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "has no effect"); n != 1 || !strings.Contains(out.String(), "schedule.peak_at has no effect: schedule.kind is cosine") {
+		t.Errorf("%s", out)
+	}
+}
 
 // TestNestedFit: a callback that calls Fit would never end.
 func TestNestedFit(t *testing.T) {

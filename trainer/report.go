@@ -56,12 +56,13 @@ func (r *run) report() error {
 	return r.log(values)
 }
 
-// muchGrown is how many times as large as at first a loss is only if the training diverges.
+// muchGrown is how many times as large as at first, and as 1, a loss is only if the training
+// diverges.
 const muchGrown = 1000
 
 // sayGrown warns once if the loss has grown out of all proportion: it may remain finite for long.
 func (r *run) sayGrown(loss float64) {
-	if r.firstLoss > 0 && loss > muchGrown*r.firstLoss {
+	if r.firstLoss > 0 && loss > muchGrown*max(1, r.firstLoss) {
 		r.printf("%swarning: train/loss was %.4g in the first batch, and is %.4g now: the training diverges, perhaps because the learning rate is too high\n", r.label(), r.firstLoss, loss)
 		r.firstLoss = 0
 	}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -54,8 +55,8 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	}
 }
 
-// checkRest refuses flags after an argument that is none: package flag ignores them.
-func (s *sources) checkRest() error {
+// afterWord returns a line for each flag after an argument that is none: package flag ignores them.
+func (s *sources) afterWord() (lines []string) {
 	if s.flags == nil {
 		return nil
 	}
@@ -66,10 +67,10 @@ func (s *sources) checkRest() error {
 	for _, arg := range rest {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		if strings.HasPrefix(arg, "-") && s.flags.Lookup(name) != nil {
-			return fmt.Errorf("trainer: %s would be ignored, because %q before it is no flag, and ends them; write a flag that is true or false as -shuffle=false", arg, rest[0])
+			lines = append(lines, fmt.Sprintf("the argument %s doesn't count: %q before it is no flag, and ends them (a flag that is true or false is written as -shuffle=false)", arg, rest[0]))
 		}
 	}
-	return nil
+	return lines
 }
 
 // record checks a flag's value when it is parsed, so that package flag can name the flag in its
@@ -107,9 +108,7 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 			return c, err
 		}
 	}
-	if err := s.checkRest(); err != nil {
-		return c, err
-	}
+	c.warnings = append(c.warnings, s.afterWord()...)
 	for name, f := range c.fields() {
 		variable := EnvPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
 		if value := getenv(variable); value != "" {
@@ -139,7 +138,7 @@ func (c *Config) keepOfPhase(program Config, given map[string]bool) {
 	fields, own := c.fields(), program.fields()
 	for _, name := range slices.Sorted(maps.Keys(c.ofPhase)) {
 		if value := fields[name].value; given[name] && !reflect.DeepEqual(value.Interface(), own[name].value.Interface()) {
-			c.overruled = append(c.overruled, fmt.Sprintf("%s: the program sets %s for this phase; %s, of a flag, the environment or a file, is for the phases before", name, orNone(text(own[name].value)), orNone(text(value))))
+			c.warnings = append(c.warnings, fmt.Sprintf("%s: the program sets %s for this phase; %s, of a flag, the environment or a file, is for the phases before", name, orNone(text(own[name].value)), orNone(text(value))))
 			value.Set(own[name].value)
 			delete(given, name)
 		}
@@ -263,6 +262,37 @@ func collect(v reflect.Value, prefix string, into map[string]field) {
 	}
 }
 
+// baseOf returns the base of a whole number, for package strconv: 010 is ten.
+func baseOf(value string) int {
+	if strings.Trim(value, "+-0123456789") == "" {
+		return 10
+	}
+	return 0 // By its prefix.
+}
+
+// wholeNumber parses a whole number, also one such as 1e6.
+func wholeNumber(value string) (int, error) {
+	if n, err := strconv.ParseInt(value, baseOf(value), 0); err == nil {
+		return int(n), nil
+	}
+	const exact = 1 << 53
+	if x, err := strconv.ParseFloat(value, 64); err == nil && x == math.Trunc(x) && math.Abs(x) <= exact {
+		return int(x), nil
+	}
+	return 0, errors.New("it is not a whole number")
+}
+
+// parseBool also knows YAML's older words.
+func parseBool(value string) (bool, error) {
+	switch strings.ToLower(value) {
+	case "y", "yes", "on":
+		return true, nil
+	case "n", "no", "off":
+		return false, nil
+	}
+	return strconv.ParseBool(value)
+}
+
 // set parses a value as users write it, with commas in a list.
 func set(v reflect.Value, value string) error {
 	switch target := v.Addr().Interface().(type) {
@@ -273,7 +303,7 @@ func set(v reflect.Value, value string) error {
 	case *[]int:
 		*target = nil
 		for _, part := range split(value) {
-			n, err := strconv.Atoi(part)
+			n, err := wholeNumber(part)
 			if err != nil {
 				return fmt.Errorf("%q is not a whole number", part)
 			}
@@ -286,19 +316,19 @@ func set(v reflect.Value, value string) error {
 		}
 		*target = d
 	case *int:
-		n, err := strconv.Atoi(value)
+		n, err := wholeNumber(value)
 		if err != nil {
-			return fmt.Errorf("it is not a whole number")
+			return err
 		}
 		*target = n
 	case *uint64:
-		base := 0
-		if strings.Trim(value, "0123456789") == "" {
-			base = 10 // 010 is ten.
-		}
-		n, err := strconv.ParseUint(value, base, 64)
+		n, err := strconv.ParseUint(value, baseOf(value), 64)
 		if err != nil {
-			return fmt.Errorf("it is not a whole number of at least 0")
+			whole, wholeErr := wholeNumber(value) // It may be 1e9.
+			if wholeErr != nil || whole < 0 {
+				return fmt.Errorf("it is not a whole number of at least 0")
+			}
+			n = uint64(whole)
 		}
 		*target = n
 	case *float64:
@@ -314,13 +344,13 @@ func set(v reflect.Value, value string) error {
 		}
 		*target = &x
 	case *bool:
-		b, err := strconv.ParseBool(value)
+		b, err := parseBool(value)
 		if err != nil {
 			return fmt.Errorf("it is neither true nor false")
 		}
 		*target = b
 	case **bool: // A bool that is true by default.
-		b, err := strconv.ParseBool(value)
+		b, err := parseBool(value)
 		if err != nil {
 			return fmt.Errorf("it is neither true nor false")
 		}

@@ -141,7 +141,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	if err := t.open(); err != nil {
 		return nil, err
 	}
-	for _, line := range config.overruled {
+	for _, line := range config.warnings {
 		t.printf("%swarning: %s\n", t.label(), line)
 	}
 	return t, nil
