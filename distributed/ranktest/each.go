@@ -30,13 +30,17 @@ type Ended struct {
 const limit = 20 * time.Minute
 
 // asLogged makes a rank append its output to its own log. $0 is the log's path with @ instead of
-// the rank; the rest is the program. Like submit's own launcher, it gives the other ranks two
-// seconds to report why one failed, because MPICH's mpirun kills them as soon as it knows.
+// the rank; the rest is the program. Like submit's own launcher, it gives the other ranks
+// time to report why one failed, because MPICH's mpirun kills them as soon as it knows.
 var asLogged = cluster.Shell() + `exec >>"${0/@/$(rank)}" 2>&1
 [ -n "$PMI_FD" ] || exec "$@"
 "$@"
 code=$?
-[ $code = 0 ] || sleep 2
+[ $code = 0 ] || for ((tenth = 0; tenth < 50; tenth++)); do
+  if [ -e "${0%/*}/../failure.json" ]; then break; fi
+  sleep 0.1
+done
+[ $code = 0 ] || sleep 1
 exit $code`
 
 // StartLogged runs only this test in n processes, as Start does. Each rank's output goes to its log
