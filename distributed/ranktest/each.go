@@ -30,14 +30,17 @@ type Ended struct {
 const limit = 20 * time.Minute
 
 // asLogged makes a rank append its output to its own log. $0 is the log's path with @ instead of
-// the rank; the rest is the program. Like submit's own launcher, it gives the other ranks
-// time to report why one failed, because MPICH's mpirun kills them as soon as it knows.
+// the rank, $1 that of a report of a failure; the rest is the program. Like submit's own launcher,
+// it gives the other ranks time for the report, because MPICH's mpirun kills them as soon as it
+// knows.
 var asLogged = cluster.Shell() + `exec >>"${0/@/$(rank)}" 2>&1
+report=$1
+shift
 [ -n "$PMI_FD" ] || exec "$@"
 "$@"
 code=$?
 [ $code = 0 ] || for ((tenth = 0; tenth < 50; tenth++)); do
-  if [ -e "${0%/*}/../failure.json" ]; then break; fi
+  if [ -e "$report" ]; then break; fi
   sleep 0.1
 done
 [ $code = 0 ] || sleep 1
@@ -55,7 +58,7 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	program := append([]string{"bash", "-c", asLogged, run.RankLogPattern("@")}, thisTest(t)...)
+	program := append([]string{"bash", "-c", asLogged, run.RankLogPattern("@"), run.FailurePath()}, thisTest(t)...)
 	env = slices.Concat(os.Environ(), []string{child + "=1"}, launcher.env, env)
 	if launcher.byMPI() {
 		cmd := launcher.command(ctx, 0, slices.Concat(launcher.mpirun(t, n), program))
