@@ -1,6 +1,8 @@
 package submit
 
 import (
+	"cmp"
+	"path/filepath"
 	"slices"
 
 	"gonbatch/internal/rundir"
@@ -14,6 +16,14 @@ func (s JobSpec) Command(cell rundir.Cell) []string {
 		command = append([]string{s.RunDir.RankScript()}, command...)
 	}
 	return command
+}
+
+// Dir returns the directory in which a cell runs; a relative one is below the job's.
+func (s JobSpec) Dir(cell rundir.Cell) string {
+	if cell.Dir == "" || filepath.IsAbs(cell.Dir) {
+		return cmp.Or(cell.Dir, s.WorkDir)
+	}
+	return filepath.Join(s.WorkDir, cell.Dir)
 }
 
 // WithArgs returns the cells with all arguments that they get.

@@ -62,10 +62,13 @@ func readSlurm(r *reader) Environment {
 
 // Variables that a launcher must not inherit if it starts inside another one's job, or its ranks
 // would take the other's numbers.
+// PMIFile is the variable with the number of the file by which PMI's launchers take messages.
+const PMIFile = "PMI_FD"
+
 var (
 	// Prefixes begin the names of the variables with which MPI's launchers number ranks.
 	Prefixes = []string{"PMIX_SERVER_", "OMPI_COMM_WORLD_"}
 	// Names are individual variables, including torchrun's. Other variables with the same prefixes
 	// are settings.
-	Names = []string{"PMI_FD", "PMI_ID", "PMI_JOBID", "PMI_PORT", "PMI_RANK", "PMI_SIZE", "PMIX_NAMESPACE", "PMIX_RANK", torchrunID}
+	Names = []string{PMIFile, "PMI_ID", "PMI_JOBID", "PMI_PORT", "PMI_RANK", "PMI_SIZE", "PMIX_NAMESPACE", "PMIX_RANK", torchrunID}
 )

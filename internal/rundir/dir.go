@@ -126,9 +126,6 @@ func (d Dir) programs() string { return d.join("bin") }
 // Script returns the path of the batch script for a scheduler.
 func (d Dir) Script() string { return d.join("job.sh") }
 
-// Launcher returns the path of the script that starts each rank of a run on this machine.
-func (d Dir) Launcher() string { return d.join("launch.sh") }
-
 // ExitStatus returns the path of the file into which the batch script writes its job id and exit
 // code when it ends: "<job id> <code>".
 func (d Dir) ExitStatus() string { return d.join("exit-status") }

@@ -11,7 +11,7 @@
 //	  sources/            the exported Go module
 //	  bin/<cell>          one program for each main cell, one script <cell>.sh for each shell command
 //	  plugins/            the XLA plugin, and oneDNN
-//	  job.sh              the batch script (launch.sh for a run on this machine)
+//	  job.sh              the batch script
 //	  job.json            the job as it was submitted, for "submit resume"
 //	  exit-status         job id and exit code, written by the batch script as it ends
 //	  ending              job id and how the scheduler ended the job, written by the batch script
@@ -22,6 +22,7 @@
 //	  shown.json          the value of a program's last expression, until it is in executed.ipynb
 //	  unrecorded          a mark: executed.ipynb lacks output
 //	  kept/<cell>/        the values of %keep, as each cell left them
+//	  ends/<n>/<cell>/    how each rank of the cell ended in start n
 //	  finished/<cell>     a mark for each cell that ended well, which no later start runs again
 //	  logs/scheduler.log  the batch script's own output
 //	  logs/rank-<n>.log   one log per rank, all cells in order

@@ -92,9 +92,9 @@ func TestCreateRefused(t *testing.T) {
 
 func TestPaths(t *testing.T) {
 	d := At("/runs/x")
-	got := []string{d.Notebook(), d.Sources(), d.Program("train"), d.Script(), d.Launcher(), d.ExitStatus(), d.Logs(), d.RankLog(3),
+	got := []string{d.Notebook(), d.Sources(), d.Program("train"), d.Script(), d.ExitStatus(), d.Logs(), d.RankLog(3),
 		d.RankLogPattern("%t"), d.SchedulerLog(), d.Metrics(), d.Checkpoints(), d.Plugins(), d.ManifestPath()}
-	want := []string{"/runs/x/notebook.ipynb", "/runs/x/sources", "/runs/x/bin/train", "/runs/x/job.sh", "/runs/x/launch.sh",
+	want := []string{"/runs/x/notebook.ipynb", "/runs/x/sources", "/runs/x/bin/train", "/runs/x/job.sh",
 		"/runs/x/exit-status", "/runs/x/logs", "/runs/x/logs/rank-3.log", "/runs/x/logs/rank-%t.log", "/runs/x/logs/scheduler.log",
 		"/runs/x/metrics.jsonl", "/runs/x/checkpoints", "/runs/x/plugins", "/runs/x/manifest.json"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -17,10 +17,9 @@ import (
 )
 
 // attach replaces this process with a program whose output goes to the recorder at socket; it
-// returns only if that fails. If there is no recorder (it has failed, or is on another node), the
-// program runs without one, and its log says so. Standard output is the log. environ is the
-// program's environment, which names the cell. The command spare runs runSpare, which takes over
-// the output if the recorder dies.
+// returns only if that fails. Standard output is the log. environ is the program's environment,
+// which names the cell. The command spare runs runSpare, which takes over the output if the
+// recorder dies.
 func attach(socket string, command, environ, spare []string) error {
 	if len(command) == 0 {
 		return errors.New("no program: give one, and its arguments")
@@ -29,21 +28,65 @@ func attach(socket string, command, environ, spare []string) error {
 	if err != nil {
 		return err
 	}
-	environ = without(environ, protocol.GONB_PIPE_ENV, protocol.GONB_PIPE_BACK_ENV, rundir.EnvResult)
-	p, err := connect(socket, cellOf(environ))
-	switch {
-	case err != nil:
-		fmt.Fprintf(os.Stderr, lossNote, err)
-	default:
-		if err := p.startSpare(spare); err != nil {
-			fmt.Fprintf(os.Stderr, "[gonbatch: if the recorder of executed.ipynb dies, this program dies with it: %v]\n", err)
-		}
-		if err := p.use(); err != nil {
+	p, environ, err := open(socket, environ, spare)
+	if err != nil {
+		return err
+	}
+	if p != nil {
+		if err := errors.Join(unix.Dup3(p.out.write, 1, 0), unix.Dup3(p.err.write, 2, 0)); err != nil {
 			return err
 		}
-		environ = append(append(environ, p.environ()...), resultFile(environ)...)
 	}
 	return fmt.Errorf("%s: %w", program, unix.Exec(program, command, environ))
+}
+
+// Attach makes the output of a program that has not started yet go to the recorder at socket; with
+// socket "", it only removes variables of an outer recorder. Call started when the program has
+// started, or could not. This process's standard output is the log, and cmd.Env names the cell.
+func Attach(shell submit.Shell, socket string, cmd *exec.Cmd) (started func(), err error) {
+	if socket == "" {
+		cmd.Env = withoutPipes(cmd.Env)
+		return func() {}, nil
+	}
+	p, environ, err := open(socket, cmd.Env, spareCommand(shell))
+	cmd.Env = environ
+	if p == nil || err != nil {
+		return func() {}, err
+	}
+	cmd.Stdout, cmd.Stderr = take(&p.out.write), take(&p.err.write)
+	return func() {
+		_ = cmd.Stdout.(*os.File).Close()
+		_ = cmd.Stderr.(*os.File).Close()
+		p.close()
+	}, nil
+}
+
+// open opens the pipes of a program whose output goes to the recorder at socket, and returns its
+// environment. If there is no recorder (it has failed, or is on another node), there are no pipes,
+// and the log says so.
+func open(socket string, environ, spare []string) (*pipes, []string, error) {
+	environ = withoutPipes(environ)
+	p, err := connect(socket, cellOf(environ))
+	if err != nil {
+		fmt.Fprintf(os.Stderr, lossNote, err)
+		p.close()
+		return nil, environ, nil
+	}
+	if err := p.startSpare(spare); err != nil {
+		fmt.Fprintf(os.Stderr, "[gonbatch: if the recorder of executed.ipynb dies, this program dies with it: %v]\n", err)
+	}
+	if err := p.share(); err != nil {
+		return nil, environ, err
+	}
+	return &p, append(append(environ, p.environ()...), resultFile(environ)...), nil
+}
+
+// spareCommand returns the command that runs runSpare; none if the path of submit is unknown.
+func spareCommand(shell submit.Shell) []string {
+	if shell.Self == "" {
+		return nil
+	}
+	return []string{shell.Self, Name, "spare"}
 }
 
 // lossNote is the line in the log that says that the notebook lacks output, and why.
@@ -79,11 +122,11 @@ func cellOf(environ []string) (cell string) {
 	return cell
 }
 
-// without returns an environment without some variables.
-func without(environ []string, names ...string) []string {
+// withoutPipes returns an environment without the variables of a recorder.
+func withoutPipes(environ []string) []string {
 	return slices.DeleteFunc(environ, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(names, name)
+		return slices.Contains([]string{protocol.GONB_PIPE_ENV, protocol.GONB_PIPE_BACK_ENV, rundir.EnvResult}, name)
 	})
 }
 
@@ -110,14 +153,32 @@ func (p pipes) theirs() []int {
 	return []int{p.out.read, p.err.read, p.display.read, p.back.write, p.alive.write, 1}
 }
 
-// use makes the program's ends its stdout and stderr, and lets it inherit the others.
-func (p pipes) use() error {
+// share lets the program inherit its ends of the pipes for rich output.
+func (p pipes) share() error {
 	for _, fd := range []int{p.display.write, p.back.read} {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
 			return err
 		}
 	}
-	return errors.Join(unix.Dup3(p.out.write, 1, 0), unix.Dup3(p.err.write, 2, 0))
+	return nil
+}
+
+// take returns the file of an end, which p no longer closes.
+func take(fd *int) *os.File {
+	f := os.NewFile(uintptr(*fd), fmt.Sprint("pipe ", *fd))
+	*fd = -1
+	return f
+}
+
+// close closes the ends that this process still has.
+func (p *pipes) close() {
+	for _, one := range []*pipe{&p.out, &p.err, &p.display, &p.back, &p.alive} {
+		for _, fd := range []*int{&one.read, &one.write} {
+			if *fd > 0 {
+				_ = take(fd).Close()
+			}
+		}
+	}
 }
 
 // environ returns the variables with the names of the inherited pipes, by which GoNB's package

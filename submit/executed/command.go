@@ -26,11 +26,7 @@ func Command(shell submit.Shell, args []string) error {
 	case verb == "serve" && len(args) == 2:
 		return serve(shell, rundir.At(args[0]), args[1])
 	case verb == "attach":
-		var spare []string
-		if shell.Self != "" {
-			spare = []string{shell.Self, Name, "spare"}
-		}
-		return attach(shell.Getenv(rundir.EnvRecorder), args, shell.Environ, spare)
+		return attach(shell.Getenv(rundir.EnvRecorder), args, shell.Environ, spareCommand(shell))
 	case verb == "spare" && len(args) == 0:
 		return runSpare(shell.Getenv)
 	case verb == "end" && len(args) == 1:

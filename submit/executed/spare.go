@@ -31,14 +31,16 @@ var errNoRecorder = errors.New("the recorder has died")
 
 // startSpare starts the process that reads the program's pipes if the recorder dies. It has its own
 // session, so that a signal that ends the program does not end it before it has read everything.
-func (p pipes) startSpare(command []string) error {
+func (p *pipes) startSpare(command []string) error {
 	if len(command) == 0 {
 		return nil
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	for i, fd := range []int{p.out.read, p.err.read, p.display.read, p.back.write, p.alive.read} {
-		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(fd), fmt.Sprint("pipe ", i)))
+	for _, fd := range []*int{&p.out.read, &p.err.read, &p.display.read, &p.back.write, &p.alive.read} {
+		file := take(fd)
+		defer file.Close() //nolint:errcheck // the spare has its own
+		cmd.ExtraFiles = append(cmd.ExtraFiles, file)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd.Start()

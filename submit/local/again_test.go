@@ -46,7 +46,7 @@ func TestDeaths(t *testing.T) {
 			spec := newSpec(t, 1, [2]string{"train", tc.program})
 			spec.MaxRestarts = tc.max
 			var errOut bytes.Buffer
-			err := Runner{Out: &bytes.Buffer{}, Err: &errOut}.Run(t.Context(), spec)
+			err := Runner{Out: &bytes.Buffer{}, Err: &errOut}.Run(t.Context(), staged(t, spec))
 			var job *submit.JobError
 			if (err == nil) != tc.well || err != nil && !errors.As(err, &job) {
 				t.Errorf("error %v", err)
@@ -65,10 +65,10 @@ func TestDeaths(t *testing.T) {
 func TestFailureOfThisStart(t *testing.T) {
 	spec := newSpec(t, 1, [2]string{"main", `[ "$GONBATCH_RESTARTS" = 1 ] || { echo 'panic: no such file'; exit 2; }; echo 'bad licence'; exit 3`})
 	runner := Runner{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
-	if err := runner.Run(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "rank 0: panic: no such file") {
+	if err := runner.Run(t.Context(), staged(t, spec)); err == nil || !strings.Contains(err.Error(), "rank 0: panic: no such file") {
 		t.Errorf("the first start: %v", err)
 	}
-	err := runner.Run(t.Context(), spec)
+	err := runner.Run(t.Context(), staged(t, spec))
 	if err == nil || !strings.Contains(err.Error(), "bad licence") || strings.Contains(err.Error(), "panic") || strings.Contains(err.Error(), "in a row") {
 		t.Errorf("the second start: %v", err)
 	}
@@ -80,7 +80,7 @@ func TestDeathOfSeveralRanks(t *testing.T) {
 		spec := newSpec(t, 2, [2]string{"train", fmt.Sprintf(dying, "60")})
 		spec.MaxRestarts = 1
 		var errOut bytes.Buffer
-		err := Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(mpi)}.Run(t.Context(), spec)
+		err := Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(mpi)}.Run(t.Context(), staged(t, spec))
 		if n, countErr := rundir.CountStarts(spec.RunDir); n != 2 || countErr != nil || !strings.Contains(errOut.String(), "start 2 resumes from the newest checkpoint\n") {
 			t.Errorf("%s: %d starts, %v, %v\n%s", mpi, n, countErr, err, &errOut)
 		}
@@ -95,7 +95,7 @@ func TestUserEnvironment(t *testing.T) {
 		spec := newSpec(t, 2, [2]string{"print", `printf '%s|' "$rank" "$program" "$code" "$woken" "$ODD" "$HOME"`})
 		spec.Env = map[string]string{"rank": "r", "program": "p", "code": "c", "woken": "", "ODD": odd, "HOME": "/dev/null/none", "PATH": "/odd path"}
 		var errOut bytes.Buffer
-		if err := (Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(mpi)}).Run(t.Context(), spec); err != nil {
+		if err := (Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(mpi)}).Run(t.Context(), staged(t, spec)); err != nil {
 			t.Fatalf("%s: %v\n%s", mpi, err, &errOut)
 		}
 		for rank := range 2 {

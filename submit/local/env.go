@@ -1,7 +1,6 @@
 package local
 
 import (
-	"slices"
 	"strconv"
 
 	"gonbatch/internal/plugin"
@@ -17,9 +16,14 @@ func (s *start) ownEnv(cell string) []string {
 	return texts(env.Vars())
 }
 
-// userEnv returns the user's variables: the job's, then the cell's. A later one wins.
-func userEnv(spec submit.JobSpec, cell rundir.Cell) []string {
-	return texts(slices.Concat(rundir.SortedVars(spec.Env), rundir.SortedVars(cell.Env)))
+// userEnv returns the user's variables under names that no launcher knows. A rank gives them their
+// own names back, for its program only.
+func (s *start) userEnv() []string {
+	all := texts(rundir.SortedVars(s.spec.Env))
+	for i, v := range all {
+		all[i] = rundir.EnvUserPrefix + v
+	}
+	return all
 }
 
 func texts(vars []rundir.Var) []string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -14,25 +13,17 @@ import (
 )
 
 // grace is how long a process group has to save and end after a signal before it is killed.
-var grace = time.Minute
+const grace = time.Minute
 
-// stop tells a process group to save and stop.
-type stop func(group int)
+// tell tells the first process of a group to save and stop: a rank, or mpirun, which would kill its
+// ranks at a SIGTERM but passes this signal on to them.
+func tell(group int) { _ = syscall.Kill(group, syscall.SIGUSR1) }
 
-// terminate sends SIGTERM to all processes of a group.
-func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
-
-// tellLauncher sends SIGUSR1 only to the first process of a group: to launch.sh, which tells the
-// rank's program, or to mpirun, which would kill its ranks at a SIGTERM but passes this signal on
-// to launch.sh.
-func tellLauncher(group int) { _ = syscall.Kill(group, syscall.SIGUSR1) }
-
-// runGroup runs cmd in its own process group and returns its exit code, or 128 plus the signal that
-// ended it, as in a shell. When ctx ends, tell tells the group to stop; the group is killed after
-// the grace time, or at once on another interrupt. When cmd has ended, the rest of the group is
-// killed. cmd gets SIGTERM if this process dies. If there is a guardLog, a guard ends the whole
-// group then, and says so in this log.
-func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop, guardLog *os.File) (int, error) {
+// runGroup runs cmd, a rank or its launcher, in its own process group and returns its exit code, or
+// 128 plus the signal that ended it, as in a shell. When ctx ends, it is told to stop; the group is
+// killed after the grace time, or at once on another interrupt. When cmd has ended, the rest of the
+// group is killed. cmd gets SIGTERM if this process dies, which makes a rank end its program.
+func runGroup(ctx context.Context, cmd *exec.Cmd) (int, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.WaitDelay = time.Second
 	started, done := make(chan error, 1), make(chan error, 1)
@@ -51,16 +42,8 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop, guardLog *os.File) 
 		return 0, err
 	}
 	group := cmd.Process.Pid
-	if guardLog != nil {
-		g, err := startGuard(group, guardLog)
-		if err != nil {
-			killTree(group)
-			return 0, errors.Join(err, <-done)
-		}
-		defer g.close()
-	}
 	defer syscall.Kill(-group, syscall.SIGKILL) //nolint:errcheck // it fails when all have ended
-	return exitCode(waitGroup(ctx, group, tell, done))
+	return exitCode(waitGroup(ctx, group, done))
 }
 
 // retell is the time after which a group is told again to stop: a program that was just starting
@@ -68,7 +51,7 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop, guardLog *os.File) 
 const retell = 5 * time.Second
 
 // waitGroup waits for the end of a process group's leader, and ends the group when ctx ends.
-func waitGroup(ctx context.Context, group int, tell stop, done <-chan error) error {
+func waitGroup(ctx context.Context, group int, done <-chan error) error {
 	select {
 	case err := <-done:
 		return err

@@ -18,7 +18,33 @@ import (
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/rank"
 )
+
+// asRank makes the test's process the command that runs a rank.
+const asRank = "TEST_AS_RANK"
+
+// shortGrace is the ranks' grace time in tests.
+const shortGrace = time.Second
+
+func TestMain(m *testing.M) {
+	if _, isRank := os.LookupEnv(asRank); isRank {
+		_ = os.Unsetenv(asRank)
+		shell := submit.Shell{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Now: time.Now, CommandLine: os.Args}
+		os.Exit(rank.Runner{Shell: shell, Grace: shortGrace}.Run(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// staged writes the job of a run, and its submit command, which is the test's process.
+func staged(t *testing.T, spec submit.JobSpec) submit.JobSpec {
+	t.Helper()
+	script := fmt.Sprintf("#!/bin/bash\n%s=1 exec %q \"$@\"\n", asRank, os.Args[0])
+	if err := errors.Join(submit.WriteSpec(spec.RunDir, spec), os.WriteFile(spec.RunDir.Submit(), []byte(script), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
 
 // newSpec stages shell scripts as the programs of cells, in the given order.
 func newSpec(t *testing.T, tasks int, cells ...[2]string) submit.JobSpec {
@@ -60,7 +86,7 @@ func TestOneRank(t *testing.T) {
 		[2]string{"two", `echo "$GONBATCH_RUN_DIR"; echo err >&2`})
 	spec.Env, spec.Args = map[string]string{"A": "it's $(x)"}, []string{"-n", "a b", ""}
 	var out bytes.Buffer
-	if err := (Runner{Out: &out, Err: &out}).Run(t.Context(), spec); err != nil {
+	if err := (Runner{Out: &out, Err: &out}).Run(t.Context(), staged(t, spec)); err != nil {
 		t.Fatal(err)
 	}
 	want := "one 1 it's $(x) " + spec.WorkDir + "\n<-n><a b><>\n" + spec.RunDir.Path() + "\nerr\n"
@@ -80,7 +106,7 @@ func TestRanks(t *testing.T) {
 				[2]string{"two", `echo "$GONBATCH_CELL" >&2`})
 			spec.Env, spec.Args = map[string]string{"A": "it's $(x)"}, []string{"-n", "a b", ":", "two\nlines"}
 			var out, errOut bytes.Buffer
-			if err := (Runner{Out: &out, Err: &errOut, LookPath: lookOnly(mpi)}).Run(t.Context(), spec); err != nil {
+			if err := (Runner{Out: &out, Err: &errOut, LookPath: lookOnly(mpi)}).Run(t.Context(), staged(t, spec)); err != nil {
 				t.Fatalf("%v\n%s", err, &errOut)
 			}
 			for rank := range 2 {
@@ -114,7 +140,7 @@ func TestFailure(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := newSpec(t, tc.tasks, [2]string{"bad", tc.program}, [2]string{"never", "touch ran"})
 			var out bytes.Buffer
-			err := Runner{Out: &out, Err: &out, LookPath: lookOnly(tc.mpi)}.Run(t.Context(), spec)
+			err := Runner{Out: &out, Err: &out, LookPath: lookOnly(tc.mpi)}.Run(t.Context(), staged(t, spec))
 			var job *submit.JobError
 			if !errors.As(err, &job) {
 				t.Fatalf("error %v, want a JobError", err)
@@ -157,7 +183,7 @@ func TestSignalReachesTheWholeGroup(t *testing.T) {
 				}
 			}()
 			var out bytes.Buffer
-			if err := (Runner{Out: &out, Err: &bytes.Buffer{}, LookPath: lookOnly(tc.mpi)}).Run(ctx, spec); err == nil {
+			if err := (Runner{Out: &out, Err: &bytes.Buffer{}, LookPath: lookOnly(tc.mpi)}).Run(ctx, staged(t, spec)); err == nil {
 				t.Fatal("no error")
 			}
 			if tc.want != "" && out.String() != tc.want {
@@ -200,7 +226,7 @@ func TestNoMPIRun(t *testing.T) {
 	spec := newSpec(t, 2, [2]string{"one", `env | grep -E '^(RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|MASTER_ADDR|GONBATCH_RENDEZVOUS_KEY)=' | sort`},
 		[2]string{"two", `env | grep GONBATCH_RENDEZVOUS_KEY`})
 	var errOut bytes.Buffer
-	if err := (Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(noMPI), Environ: append(os.Environ(), "RANK=7", "OMPI_COMM_WORLD_RANK=8")}).Run(t.Context(), spec); err != nil {
+	if err := (Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(noMPI), Environ: append(os.Environ(), "RANK=7", "OMPI_COMM_WORLD_RANK=8")}).Run(t.Context(), staged(t, spec)); err != nil {
 		t.Fatalf("%v\n%s", err, &errOut)
 	}
 	if want := "no mpirun on PATH: the ranks connect over TCP\n"; errOut.String() != want {

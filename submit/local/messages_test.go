@@ -11,7 +11,7 @@ import (
 func TestMessages(t *testing.T) {
 	spec := newSpec(t, 8, [2]string{"one", `true`})
 	var out, errOut bytes.Buffer
-	err := Runner{Out: &out, Err: &errOut, LookPath: lookOnly(noMPI), Environ: append(os.Environ(), "LC_ALL=none_NONE")}.Run(t.Context(), spec)
+	err := Runner{Out: &out, Err: &errOut, LookPath: lookOnly(noMPI), Environ: append(os.Environ(), "LC_ALL=none_NONE")}.Run(t.Context(), staged(t, spec))
 	if err != nil {
 		t.Fatal(err)
 	}

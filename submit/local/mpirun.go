@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -61,10 +60,10 @@ func parseFlavour(version string) (flavour, error) {
 	return "", fmt.Errorf("neither Open MPI's mpirun nor MPICH's: --version says %q; put one of them first on PATH", first)
 }
 
-// args returns mpirun's arguments that start n ranks of a cell. mpirun binds no ranks, because the
-// programs place themselves on CPUs.
-func (m mpirun) args(n int, launcher, cell string) []string {
-	args := []string{"-n", strconv.Itoa(n)}
+// command returns the command that starts n ranks. mpirun binds no ranks, because the programs
+// place themselves on CPUs.
+func (m mpirun) command(n int, rank []string) []string {
+	args := []string{m.path, "-n", strconv.Itoa(n)}
 	switch m.flavour {
 	case openMPI:
 		args = append(args, "--bind-to", "none", "--oversubscribe")
@@ -74,23 +73,5 @@ func (m mpirun) args(n int, launcher, cell string) []string {
 	case mpich:
 		args = append(args, "-bind-to", "none")
 	}
-	return append(args, launcher, cell)
-}
-
-// rankEnded matches the rank that ended a run in the messages of Open MPI's mpirun ("process rank 1
-// with PID") and MPICH's ("EXIT CODE: 3" with "RANK 1").
-var rankEnded = regexp.MustCompile(`(?i)process rank (\d+) with PID|BAD TERMINATION[^\n]*RANK (\d+)|Process name: \[\[\d+,\d+\],(\d+)\]`)
-
-// failedRank returns the rank that failed first according to mpirun; 0 if it doesn't say.
-func failedRank(spec submit.JobSpec) int {
-	lines, err := submit.LastLines(spec.RunDir, spec.RunDir.SchedulerLog(), 200)
-	if err != nil {
-		return 0
-	}
-	m := rankEnded.FindStringSubmatch(strings.Join(lines, "\n"))
-	if m == nil {
-		return 0
-	}
-	rank, _ := strconv.Atoi(firstOf(m[1:]...))
-	return rank
+	return append(args, rank...)
 }

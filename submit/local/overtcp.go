@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"crypto/rand"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -26,17 +25,12 @@ const (
 
 // overTCP starts the ranks of a cell itself, and returns the exit code of the first one that fails;
 // 0 if none does.
-func (s *start) overTCP(ctx context.Context, cell rundir.Cell) (int, error) {
+func (s *start) overTCP(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
 	port, err := reservePort()
 	if err != nil {
 		return 0, err
 	}
 	defer port.close()
-	out, err := s.openMessages()
-	if err != nil {
-		return 0, err
-	}
-	defer out.close(s.Err)
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var (
@@ -48,11 +42,8 @@ func (s *start) overTCP(ctx context.Context, cell rundir.Cell) (int, error) {
 	secret := rundir.EnvRendezvousKey + "=" + rand.Text()
 	for rank := range s.spec.Tasks() {
 		own := cluster.TorchrunVariables(rank, s.spec.Tasks(), port.number, filepath.Base(s.spec.RunDir.Path()))
-		cmd := exec.Command(s.spec.RunDir.Launcher(), cell.Name)
-		cmd.Env = slices.Concat(submit.CleanEnviron(s.environ()), own, []string{secret})
-		cmd.Stdout, cmd.Stderr = out, out
 		running.Go(func() {
-			ended, err := runGroup(ctx, cmd, tellLauncher, nil) // launch.sh ends the rank.
+			ended, err := s.run(ctx, s.rankCommand(cell), slices.Concat(submit.CleanEnviron(s.environ()), own, []string{secret}), cell, out)
 			if err == nil && ended == 0 {
 				return
 			}

@@ -64,7 +64,7 @@ func TestStopAndGoOn(t *testing.T) {
 				waitForRanks(t, spec)
 				cancel(submit.Interrupt{Signal: tc.signal})
 			}()
-			err := runner.Run(ctx, spec)
+			err := runner.Run(ctx, staged(t, spec))
 			var job *submit.JobError
 			if !errors.As(err, &job) || job.Status.State != submit.Stopped || !strings.Contains(err.Error(), "resume it with: submit resume ") {
 				t.Fatalf("error %v, want that it has stopped and how to resume\n%s", err, &errOut)
@@ -75,7 +75,7 @@ func TestStopAndGoOn(t *testing.T) {
 				}
 			}
 			out.Reset()
-			if err := runner.Run(t.Context(), spec); err != nil || out.String() != "restart 1, requeue 75\n" {
+			if err := runner.Run(t.Context(), staged(t, spec)); err != nil || out.String() != "restart 1, requeue 75\n" {
 				t.Errorf("the second start: %q, %v\n%s", &out, err, &errOut)
 			}
 			if n, err := rundir.CountStarts(spec.RunDir); n != 2 || err != nil {
@@ -103,7 +103,7 @@ func TestSecondInterruptKills(t *testing.T) {
 				close(again)
 			}()
 			start := time.Now()
-			err := Runner{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, LookPath: lookOnly(mpi)}.Run(ctx, spec)
+			err := Runner{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, LookPath: lookOnly(mpi)}.Run(ctx, staged(t, spec))
 			var interrupt submit.Interrupt
 			if !errors.As(err, &interrupt) || time.Since(start) > 5*time.Minute {
 				t.Errorf("after %v: %v, want an interrupt", time.Since(start), err)
@@ -154,7 +154,7 @@ func TestScreenGone(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := newSpec(t, 1, [2]string{"talk", "echo one; sleep 0.2; echo two"})
 			var errOut bytes.Buffer
-			err := Runner{Out: brokenScreen{tc.err}, Err: &errOut}.Run(t.Context(), spec)
+			err := Runner{Out: brokenScreen{tc.err}, Err: &errOut}.Run(t.Context(), staged(t, spec))
 			if said := errOut.String(); err != nil || !strings.Contains(said, tc.want) || tc.want == "" && said != "" || read(t, spec.RunDir.RankLog(0)) != "one\ntwo\n" {
 				t.Errorf("error %v, said %q, want %q; log %q", err, said, tc.want, read(t, spec.RunDir.RankLog(0)))
 			}
@@ -168,7 +168,7 @@ func TestFailureIsForgotten(t *testing.T) {
 	if _, err := (rundir.Failure{Error: "of old"}).Write(spec.RunDir); err != nil {
 		t.Fatal(err)
 	}
-	err := Runner{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}.Run(t.Context(), spec)
+	err := Runner{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}.Run(t.Context(), staged(t, spec))
 	if err == nil || strings.Contains(err.Error(), "of old") {
 		t.Errorf("error %v", err)
 	}
@@ -180,7 +180,7 @@ func TestFailsWithRequeueCode(t *testing.T) {
 	for tasks, mpi := range map[int]string{1: "", 2: "mpirun.openmpi", 3: noMPI} {
 		spec := newSpec(t, tasks, [2]string{"train", "exit 75"})
 		var errOut bytes.Buffer
-		err := Runner{Out: &errOut, Err: &errOut, LookPath: lookOnly(mpi)}.Run(t.Context(), spec)
+		err := Runner{Out: &errOut, Err: &errOut, LookPath: lookOnly(mpi)}.Run(t.Context(), staged(t, spec))
 		var job *submit.JobError
 		if !errors.As(err, &job) || job.Status.State != submit.Failed || job.Status.ExitCode != 1 {
 			t.Errorf("%d ranks: error %v, want that it has failed\n%s", tasks, err, &errOut)

@@ -14,6 +14,7 @@ import (
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/rank"
 )
 
 // Runner runs the programs of jobs.
@@ -89,13 +90,7 @@ func (s *start) record() (err error) {
 	if s.number, err = rundir.AddStart(s.spec.RunDir, "local "+time.Now().Format(time.RFC3339)); err != nil {
 		return err
 	}
-	if err := rundir.NoteLogs(s.spec.RunDir); err != nil {
-		return err
-	}
-	if s.spec.Tasks() > 1 {
-		err = s.writeLauncher()
-	}
-	return err
+	return rundir.NoteLogs(s.spec.RunDir)
 }
 
 // cell runs a cell to its end and records its success.
@@ -103,64 +98,104 @@ func (s *start) cell(ctx context.Context, cell rundir.Cell) error {
 	if err := rundir.ClearProgress(s.spec.RunDir); err != nil {
 		return err
 	}
-	launch := s.ranks
-	if cell.Once || s.spec.Tasks() == 1 {
-		launch = s.direct
+	code, err := s.launch(ctx, cell)
+	var ends map[int]rundir.End
+	if err == nil {
+		ends, err = rundir.ReadEnds(s.spec.RunDir, s.number, cell.Name)
 	}
-	code, err := launch(ctx, cell)
 	stopped := s.takeStopped()
-	switch {
-	case err == nil && code == 0 && !cell.Once && stopped:
-		code = rundir.RequeueCode
-	case code == rundir.RequeueCode && (cell.Once || !stopped && ctx.Err() == nil):
-		fmt.Fprintln(s.Err, rundir.Unasked)
-		code = 1
-	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("cell %s: %w", cell.Name, err)
+	case code == 0 && stopped && !cell.Once:
+		return submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, submit.Status{State: submit.Stopped, ExitCode: rundir.RequeueCode})
 	case code == 0:
+		if err := s.all(cell, ends); err != nil {
+			return err
+		}
 		return rundir.MarkFinished(s.spec.RunDir, cell.Name, s.number)
-	case code == rundir.RequeueCode:
-		return submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, submit.Status{State: submit.Stopped, ExitCode: code})
 	case ctx.Err() != nil:
 		return fmt.Errorf("cell %s: %w", cell.Name, context.Cause(ctx))
 	}
-	return s.failed(code)
+	return s.failed(code, ends)
+}
+
+// all returns an error unless all ranks of a cell say that they have ended well: a launcher alone
+// is not believed.
+func (s *start) all(cell rundir.Cell, ends map[int]rundir.End) error {
+	for rank := range s.tasks(cell) {
+		if end, ok := ends[rank]; !ok || end.Code != 0 {
+			return fmt.Errorf("cell %s: rank %d has left no word that it ended well, though its launcher says so; see %s", cell.Name, rank, s.spec.RunDir.SchedulerLog())
+		}
+	}
+	return nil
+}
+
+// tasks returns the number of a cell's ranks.
+func (s *start) tasks(cell rundir.Cell) int {
+	if cell.Once {
+		return 1
+	}
+	return s.spec.Tasks()
 }
 
 // takeStopped reports whether a rank has left the file that says that it was told to stop and has
 // saved, and removes that file.
 func (s *start) takeStopped() bool { return os.Remove(s.stoppedFile()) == nil }
 
-// direct runs a cell as one process: the only rank, or a shell command. Its output is appended to
-// rank 0's log and shown. The process writes the log itself, so that its output doesn't end it if
-// this process has been killed.
-func (s *start) direct(ctx context.Context, cell rundir.Cell) (code int, err error) {
-	spec := s.spec
-	if err := checkWorkDir(spec, cell); err != nil {
+// launch runs a cell's ranks and returns the launcher's exit code. Every rank appends to its own
+// log; rank 0's is shown as it grows.
+func (s *start) launch(ctx context.Context, cell rundir.Cell) (code int, err error) {
+	if err := checkWorkDir(s.spec, cell); err != nil {
 		return 0, err
 	}
-	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	out, err := s.openMessages()
 	if err != nil {
 		return 0, err
 	}
-	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
-	command := spec.Command(cell)
+	defer out.close(s.Err)
+	defer s.warnFull()
+	launch := s.throughMPI
+	switch {
+	case s.tasks(cell) == 1:
+		launch = s.direct
+	case s.mpi == (mpirun{}):
+		launch = s.overTCP
+	}
+	return s.showing(func() (int, error) { return launch(ctx, cell, out) })
+}
+
+// rankCommand returns the command that runs one rank of a cell.
+func (s *start) rankCommand(cell rundir.Cell) []string {
+	return []string{s.spec.RunDir.Submit(), rank.Name, s.spec.RunDir.Path(), cell.Name}
+}
+
+// run runs a launcher, or a rank, in its own process group, with the given environment. If this
+// process dies, each rank ends its program.
+func (s *start) run(ctx context.Context, command, environ []string, cell rundir.Cell, out io.Writer) (int, error) {
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = slices.Concat(cluster.Alone(s.environ()), s.ownEnv(cell.Name), userEnv(spec, cell))
-	cmd.Dir = workDir(spec, cell)
-	cmd.Stdout, cmd.Stderr = log, log
-	defer s.warnFull(log)
-	return s.showing(func() (int, error) { return runGroup(ctx, cmd, terminate, log) })
+	cmd.Env = slices.Concat(environ, s.ownEnv(cell.Name), s.userEnv())
+	cmd.Stdout, cmd.Stderr = out, out
+	return runGroup(ctx, cmd)
+}
+
+// direct runs a cell as one process: the only rank, or a shell command.
+func (s *start) direct(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
+	return s.run(ctx, s.rankCommand(cell), cluster.Alone(s.environ()), cell, out)
+}
+
+// throughMPI starts the ranks of a cell by mpirun. In a job, it would start them as a step of that
+// job, and wait for CPUs.
+func (s *start) throughMPI(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
+	return s.run(ctx, s.mpi.command(s.spec.Tasks(), s.rankCommand(cell)), submit.CleanEnviron(s.environ()), cell, out)
 }
 
 // warnFull warns that a log may lack output if its disk is full. The programs keep running and lose
 // their output.
-func (s *start) warnFull(log *os.File) {
+func (s *start) warnFull() {
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(log.Name(), &disk); err == nil && disk.Bavail == 0 {
-		fmt.Fprintf(s.Err, "warning: a part of the output is in no log: the disk of %s is full\n", log.Name())
+	if err := syscall.Statfs(s.spec.RunDir.Logs(), &disk); err == nil && disk.Bavail == 0 {
+		fmt.Fprintf(s.Err, "warning: a part of the output is in no log: the disk of %s is full\n", s.spec.RunDir.RankLog(0))
 	}
 }
 
@@ -189,33 +224,6 @@ func (s *start) warnUnshown(why error) {
 // logInterval is the time between two reads of rank 0's log.
 const logInterval = 100 * time.Millisecond
 
-// ranks runs a cell on several ranks. Every rank appends to its own log; rank 0's is shown as it
-// grows.
-func (s *start) ranks(ctx context.Context, cell rundir.Cell) (int, error) {
-	if err := checkWorkDir(s.spec, cell); err != nil {
-		return 0, err
-	}
-	launch := s.throughMPI
-	if s.mpi == (mpirun{}) {
-		launch = s.overTCP
-	}
-	return s.showing(func() (int, error) { return launch(ctx, cell) })
-}
-
-// throughMPI starts the ranks of a cell by mpirun, and returns its exit code.
-func (s *start) throughMPI(ctx context.Context, cell rundir.Cell) (int, error) {
-	spec := s.spec
-	out, err := s.openMessages()
-	if err != nil {
-		return 0, err
-	}
-	defer out.close(s.Err)
-	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), cell.Name)...)
-	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks as a step of that job, and wait for CPUs.
-	cmd.Stdout, cmd.Stderr = out, out
-	return runGroup(ctx, cmd, tellLauncher, nil) // Its launchers end their ranks.
-}
-
 func (r Runner) environ() []string {
 	if r.Environ != nil {
 		return slices.Clone(r.Environ)
@@ -223,18 +231,10 @@ func (r Runner) environ() []string {
 	return os.Environ()
 }
 
-// workDir returns the cell's directory; a relative one is below the job's.
-func workDir(spec submit.JobSpec, cell rundir.Cell) string {
-	if cell.Dir == "" || filepath.IsAbs(cell.Dir) {
-		return firstOf(cell.Dir, spec.WorkDir)
-	}
-	return filepath.Join(spec.WorkDir, cell.Dir)
-}
-
 // checkWorkDir refuses a cell whose directory is missing: the notebook's own, or one to which the
 // notebook changes.
 func checkWorkDir(spec submit.JobSpec, cell rundir.Cell) error {
-	dir := workDir(spec, cell)
+	dir := spec.Dir(cell)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
@@ -244,25 +244,19 @@ func checkWorkDir(spec submit.JobSpec, cell rundir.Cell) error {
 	return fmt.Errorf("its folder %s does not exist; correct the notebook's %%cd, or create the folder with a line !mkdir -p above it", dir)
 }
 
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
-}
-
 // lastSignal is the last of Linux's signals. A program that exits with 255 has ended by none.
 const lastSignal = 64
 
-// failed returns the error for a program that ended with a code.
-func (s *start) failed(code int) error {
+// failed returns the error for a cell whose launcher ended with a code: the code of the rank that
+// failed first, if it is known.
+func (s *start) failed(code int, ends map[int]rundir.End) error {
 	status := submit.Status{State: submit.Failed, ExitCode: code}
-	if signal := code - 128; signal > 0 && signal <= lastSignal {
+	if first, ok := rundir.FirstFailed(ends); ok {
+		status.ExitCode, status.FailedRank = first.Code, first.Rank
+	}
+	if signal := status.ExitCode - 128; signal > 0 && signal <= lastSignal {
 		status.ExitCode, status.Signal = 0, signal
 	}
-	status.FailedRank = failedRank(s.spec)
 	err := submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, status)
 	if s.Locate != nil {
 		s.Locate(err)

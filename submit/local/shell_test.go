@@ -37,7 +37,7 @@ func TestShellRunsOnce(t *testing.T) {
 		}
 		addShell(t, &spec, "shell-2", "cat; echo last >&2")
 		var out, errOut bytes.Buffer
-		if err := (Runner{Out: &out, Err: &errOut}).Run(t.Context(), spec); err != nil {
+		if err := (Runner{Out: &out, Err: &errOut}).Run(t.Context(), staged(t, spec)); err != nil {
 			t.Fatalf("%d tasks: %v\n%s", tasks, err, &errOut)
 		}
 		want := "shell-1 1 two  words " + spec.WorkDir + "\nmain\nlast\n"
@@ -55,7 +55,7 @@ func TestShellFails(t *testing.T) {
 	addShell(t, &spec, "shell-1", "echo 'gonbatch: n.ipynb, cell 2 (id x), line 3: !false ended with exit code 7' >&2; exit 7")
 	addShell(t, &spec, "shell-2", "echo never")
 	var out bytes.Buffer
-	err := Runner{Out: &out, Err: &out}.Run(t.Context(), spec)
+	err := Runner{Out: &out, Err: &out}.Run(t.Context(), staged(t, spec))
 	var job *submit.JobError
 	if !errors.As(err, &job) || job.Status.ExitCode != 7 || job.Cause != "n.ipynb, cell 2 (id x), line 3: !false ended with exit code 7" {
 		t.Errorf("error %v, want exit code 7 and the cell", err)

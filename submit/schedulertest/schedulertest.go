@@ -302,7 +302,7 @@ func (j *job) stage(cells ...string) {
 		}
 	}
 	m := rundir.Manifest{Name: dir.Name(), Scheduler: j.fixture.Scheduler.Name(), Cells: spec.Cells, Created: time.Now()}
-	if err := errors.Join(submit.WriteSpec(dir, spec), m.Write(dir)); err != nil {
+	if err := errors.Join(submit.WriteSpec(dir, spec), m.Write(dir), os.Symlink(j.runs.Self, dir.Submit())); err != nil {
 		j.t.Fatal(err)
 	}
 }

@@ -79,9 +79,10 @@ var submission = map[string][]string{
 	"slurmtmpl":             {"submit"},
 	"submit/loader":         {"submit"},
 	"submit/slurm":          {"submit", "submit/loader", "slurmtmpl"},
-	"submit/local":          {"submit", "submit/executed"},
+	"submit/local":          {"submit", "submit/executed", "submit/rank"},
 	"submit/modules":        {"submit/export", "submit/export/gomod", "submit/export/nbcell", "submit/scratch"},
 	"submit/stage":          {"submit", "submit/build", "submit/executed", "submit/export", "submit/export/input", "submit/export/nbcell", "submit/loader", "submit/modules", "submit/report", "submit/scratch", "submit/store"},
+	"submit/rank":           {"submit", "submit/executed"},
 	"submit/run":            {"submit", "submit/estimate", "submit/executed", "submit/export", "submit/export/nbcell", "submit/report", "submit/stage", "submit/store"},
 	"submit/schedulertest":  {"submit", "submit/report", "submit/run"},
 }

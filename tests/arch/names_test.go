@@ -53,15 +53,14 @@ func TestVariables(t *testing.T) {
 // mayNumberRanks are the other packages and files with variables of launchers and batch systems,
 // and why.
 var mayNumberRanks = map[string]string{
-	"internal/cluster":            "their home",
-	"slurmtmpl":                   "the job of one batch system, with its own variables",
-	"submit/slurm":                "likewise",
-	"submit/local/launch.sh.tmpl": "speaks PMI's protocol",
-	"distributed/mpi":             "finds out which MPI the ranks belong to",
-	"distributed/ranktest":        "starts ranks",
-	"kernel/ranks.sh.tmpl":        "starts ranks",
-	"tests/cluster":               "starts a batch system",
-	"bench":                       "starts other programs",
+	"internal/cluster":     "their home",
+	"slurmtmpl":            "the job of one batch system, with its own variables",
+	"submit/slurm":         "likewise",
+	"distributed/mpi":      "finds out which MPI the ranks belong to",
+	"distributed/ranktest": "starts ranks",
+	"kernel/ranks.sh.tmpl": "starts ranks",
+	"tests/cluster":        "starts a batch system",
+	"bench":                "starts other programs",
 }
 
 // TestRankVariables checks that only package cluster spells out the variables of launchers and

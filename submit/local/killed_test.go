@@ -1,7 +1,6 @@
 package local
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"gonbatch/internal/proc"
-	"gonbatch/submit"
 )
 
 // The variables of a process that TestKilledSubmit kills.
@@ -24,8 +22,6 @@ const (
 // TestKilledSubmit: when submit has been killed, the program ends too, and so do its children, even
 // if they ignore SIGTERM. One rank ends as several do.
 func TestKilledSubmit(t *testing.T) {
-	grace = time.Second
-	t.Cleanup(func() { grace = time.Minute })
 	if program := os.Getenv(killedProgram); program != "" {
 		runToBeKilled(t, program)
 		return
@@ -73,7 +69,7 @@ func runToBeKilled(t *testing.T, program string) {
 		t.Fatal(err)
 	}
 	spec := newSpec(t, tasks, [2]string{"one", program})
-	t.Error(Runner{Out: t.Output(), Err: t.Output(), LookPath: lookOnly(noMPI)}.Run(t.Context(), spec))
+	t.Error(Runner{Out: t.Output(), Err: t.Output(), LookPath: lookOnly(noMPI)}.Run(t.Context(), staged(t, spec)))
 }
 
 // writtenGroups waits until all ranks have written their process groups.
@@ -107,7 +103,7 @@ func groupEnds(t *testing.T, group int) {
 	}
 }
 
-// checkSaid looks for the guard's line in the log of rank 0.
+// checkSaid looks for the rank's line in the log of rank 0.
 func checkSaid(t *testing.T, dir string, want bool) {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", "*", "logs", "rank-0.log"))
@@ -116,19 +112,5 @@ func checkSaid(t *testing.T, dir string, want bool) {
 	}
 	if log := read(t, logs[0]); strings.Contains(log, "has not stopped within 1 s of SIGTERM: it is killed") != want {
 		t.Errorf("the log: %q, says that it was killed %v", log, want)
-	}
-}
-
-// TestGuardEnds: a guard ends with its program, and does nothing.
-func TestGuardEnds(t *testing.T) {
-	spec := newSpec(t, 1, [2]string{"one", "exit 3"})
-	before := len(proc.Below(os.Getpid()))
-	err := Runner{Out: t.Output(), Err: t.Output()}.Run(t.Context(), spec)
-	var job *submit.JobError
-	if !errors.As(err, &job) || job.Status.ExitCode != 3 {
-		t.Errorf("%v", err)
-	}
-	if after := proc.Below(os.Getpid()); len(after) != before {
-		t.Errorf("%v are left", after)
 	}
 }

@@ -1,0 +1,86 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// End is how one rank's program ended in a cell. The process that started it writes it.
+type End struct {
+	Rank int    `json:"rank"`
+	Host string `json:"host"`
+	// Code is the program's exit code, or 128 plus the signal that ended it, as in a shell.
+	Code int `json:"code"`
+	// Told is set if the program was told to stop before it ended, and Saved if it has saved then.
+	Told  bool      `json:"told,omitempty"`
+	Saved bool      `json:"saved,omitempty"`
+	Began time.Time `json:"began"`
+	Ended time.Time `json:"ended"`
+	// Memory is the largest resident set of one process, in bytes, and CPU the time that the
+	// program and what it has waited for have computed, in seconds.
+	Memory int64   `json:"memory_bytes"`
+	CPU    float64 `json:"cpu_seconds"`
+}
+
+// Ends returns the path of the folder with the ends of all ranks: a folder for each start, with a
+// folder for each cell, with a file for each rank.
+func (d Dir) Ends() string { return d.join("ends") }
+
+func (d Dir) endsOf(start int, cell string) string {
+	return filepath.Join(d.Ends(), strconv.Itoa(start), cell)
+}
+
+// Write records the end of a rank in a start of the run.
+func (e End) Write(d Dir, start int, cell string) error {
+	folder := d.endsOf(start, cell)
+	// Create only these folders: a run directory that somebody has removed must not come back.
+	for _, path := range []string{d.Ends(), filepath.Dir(folder), folder} {
+		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("record the end of rank %d: %w", e.Rank, err)
+		}
+	}
+	if err := WriteJSON(filepath.Join(folder, strconv.Itoa(e.Rank)), e); err != nil {
+		return fmt.Errorf("record the end of rank %d: %w", e.Rank, err)
+	}
+	return nil
+}
+
+// ReadEnds returns the recorded ends of a cell's ranks in a start of the run, by rank.
+func ReadEnds(d Dir, start int, cell string) (map[int]End, error) {
+	entries, err := os.ReadDir(d.endsOf(start, cell))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("ends of cell %s: %w", cell, err)
+	}
+	ends := map[int]End{}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue // It is being written.
+		}
+		var e End
+		if err := ReadJSON(filepath.Join(d.endsOf(start, cell), entry.Name()), &e); err != nil {
+			return nil, fmt.Errorf("ends of cell %s: %w", cell, err)
+		}
+		ends[e.Rank] = e
+	}
+	return ends, nil
+}
+
+// FirstFailed returns the end of the rank that failed first. Ranks that were told to stop failed
+// because of another, if there is one. ok is false if none has failed.
+func FirstFailed(ends map[int]End) (first End, ok bool) {
+	for _, e := range ends {
+		if e.Code == 0 || e.Saved {
+			continue
+		}
+		if !ok || first.Told && !e.Told || first.Told == e.Told && e.Ended.Before(first.Ended) {
+			first, ok = e, true
+		}
+	}
+	return first, ok
+}
