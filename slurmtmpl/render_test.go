@@ -7,13 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -57,7 +57,7 @@ func recorded() submit.JobSpec {
 func hostileSpec() submit.JobSpec {
 	return submit.JobSpec{
 		Name: hostile, Nodes: 1, TasksPerNode: 1, Partition: hostile, Account: hostile, QOS: hostile, Constraint: hostile,
-		Env: map[string]string{"V": hostile + "\nsecond line"}, Setup: []string{"echo \"open quote", "true # comment"},
+		Env: map[string]string{"V": hostile + "\nsecond line"}, Setup: []string{"true # comment", "for i in 1 2; do\n  echo $i\ndone"},
 		Directives: []string{"--comment=" + hostile}, MPILibrary: hostile,
 		Cells:  []rundir.Cell{{Name: "main", Args: []string{hostile}, Env: map[string]string{"W": hostile}}},
 		Args:   []string{"", "-n", "two\nlines", ":"},
@@ -137,115 +137,20 @@ func TestOwnTemplate(t *testing.T) {
 	}
 }
 
-// fakeSrun records the values of variables and its arguments, each ended by a NUL, and fails if the
-// program's name is "fails".
-const fakeSrun = `#!/bin/bash
-printf '%s\0' "$GONBATCH_CELL" "$GONBATCH_ENV_V" "$GONBATCH_ENV_W" "$@" >> "$RECORD"
-[[ " $* " != *"/bin/fails "* ]] || exit 7
-`
-
-// fakeScontrol knows a running job.
-const fakeScontrol = `#!/bin/bash
-echo "   JobState=RUNNING Reason=None Dependency=(null)"
-`
-
-// runScript runs a rendered script with bash and a fake srun, and returns srun's record and the
-// script's exit code.
-func runScript(t *testing.T, spec submit.JobSpec) (record []string, code int, dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	for name, text := range map[string]string{"srun": fakeSrun, "scontrol": fakeScontrol} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	script, err := Render(spec)
+// TestShellcheck checks the scripts with shellcheck, at the level of warnings: a generated script
+// need not follow the hints below.
+func TestShellcheck(t *testing.T) {
+	path, err := exec.LookPath("shellcheck")
 	if err != nil {
-		t.Fatal(err)
+		machine.Lacks(t, "shellcheck is not on PATH: apt-get install shellcheck")
 	}
-	cmd := exec.Command("bash")
-	cmd.Dir = dir
-	cmd.Stdin = bytes.NewReader(script)
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "RECORD="+filepath.Join(dir, "record"), "SLURM_JOB_ID=12", "SLURM_JOB_NODELIST=n1")
-	out, err := bounded.CombinedOutput(cmd)
-	t.Logf("%s", out)
+	goldens, err := filepath.Glob("testdata/*.sbatch")
+	if err != nil || len(goldens) < 3 {
+		t.Fatalf("scripts: %v, %v", goldens, err)
+	}
+	out, err := bounded.CombinedOutput(exec.Command(path, append([]string{"--severity=warning"}, goldens...)...))
 	if err != nil {
-		code = cmd.ProcessState.ExitCode()
-	}
-	data, err := os.ReadFile(filepath.Join(dir, "record"))
-	if err == nil {
-		record = strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
-	}
-	return record, code, dir
-}
-
-// rankEnv gives the programs' variables their names, and rankShell starts a rank.
-const (
-	rankEnv   = `for gonbatch_name in "${!GONBATCH_ENV_@}"; do export "${gonbatch_name#GONBATCH_ENV_}=${!gonbatch_name}"; unset "$gonbatch_name"; done`
-	rankShell = `gonbatch_end() { [ "$1" = 0 ] || (umask 077; echo "$SLURM_STEP_ID" > "$GONBATCH_STOPPED.failed"); exit "$1"; }
-gonbatch_told=; trap gonbatch_told=yes USR1 TERM; ` + rankEnv + `; "$@"; gonbatch_code=$?
-[ "$gonbatch_code" = 75 ] || gonbatch_end "$gonbatch_code"
-[ -n "$gonbatch_told" ] || [ -e "$GONBATCH_STOPPED" ] || sleep 1 # The program may have got the signal first.
-if [ -z "$gonbatch_told" ] && ! [ -e "$GONBATCH_STOPPED" ]; then echo ` + unasked + ` >&2; gonbatch_end 1; fi
-if (umask 077; : > "$GONBATCH_STOPPED"); then exit 0; fi; gonbatch_end "$gonbatch_code"`
-	unasked = "gonbatch: exit code 75 of a program that was not told to stop: it has failed"
-)
-
-func TestScriptPassesHostileValues(t *testing.T) {
-	spec := hostileSpec()
-	spec.Setup = []string{"true # comment"}
-	root := t.TempDir()
-	spec.RunDir = rundir.At(filepath.Join(root, `a 'b' "c" $(d) %j é#`))
-	if err := os.Mkdir(spec.RunDir.Path(), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	got, code, dir := runScript(t, spec)
-	want := []string{"main", hostile + "\nsecond line", hostile,
-		"--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--kill-on-bad-exit=1", "--export=ALL", "--chdir=/work dir/" + hostile,
-		"--open-mode=append", "--output=" + root + `/a 'b' "c" $(d) %%j é#/logs/rank-%t.log`,
-		"/bin/bash", "-c", rankShell, "gonbatch", spec.RunDir.Program("main"), hostile, "", "-n", "two\nlines", ":"}
-	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
-		t.Errorf("exit code %d, srun's arguments: %s", code, diff)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
-		t.Error("a value was run as a command")
-	}
-	if status, err := os.ReadFile(spec.RunDir.ExitStatus()); err != nil || string(status) != "12 0\n" {
-		t.Errorf("exit status %q, %v", status, err)
-	}
-}
-
-func TestScriptEndsAtTheFirstFailure(t *testing.T) {
-	for _, tc := range []struct {
-		name  string
-		setup []string
-		cells []string
-		ran   []string
-		code  int
-	}{
-		{name: "cell", cells: []string{"one", "fails", "three"}, ran: []string{"one", "fails"}, code: 7},
-		{name: "setup", setup: []string{"(exit 3)"}, cells: []string{"one"}, code: 3},
-		{name: "setup that is not shell", setup: []string{`echo "open`}, cells: []string{"one"}, code: 2},
-		{name: "all well", setup: []string{"false; true"}, cells: []string{"one", "two"}, ran: []string{"one", "two"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			spec := minimal()
-			spec.RunDir = rundir.At(t.TempDir())
-			spec.Setup, spec.Cells = tc.setup, nil
-			for _, s := range tc.cells {
-				spec.Cells = append(spec.Cells, rundir.Cell{Name: s})
-			}
-			record, code, _ := runScript(t, spec)
-			var ran []string
-			for i, word := range record {
-				if strings.HasPrefix(word, "--nodes=") {
-					ran = append(ran, record[i-3])
-				}
-			}
-			if diff := cmp.Diff(tc.ran, ran); diff != "" || code != tc.code {
-				t.Errorf("exit code %d, want %d; cells that ran: %s", code, tc.code, diff)
-			}
-		})
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

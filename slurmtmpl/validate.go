@@ -3,7 +3,10 @@ package slurmtmpl
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"mvdan.cc/sh/v3/syntax"
 
 	"gonbatch/submit"
 )
@@ -19,8 +22,36 @@ func Validate(spec submit.JobSpec) error {
 		_, err := parseDirective(text)
 		errs = append(errs, err)
 	}
+	for _, command := range spec.Setup {
+		errs = append(errs, checkSetup(command))
+	}
 	if spec.SignalLead > maxSignalLead {
 		errs = append(errs, fmt.Errorf("--signal-lead=%s: SLURM takes at most 18h", spec.SignalLead))
 	}
 	return errors.Join(errs...)
+}
+
+// checkSetup refuses a command of the setup that bash cannot read, or that would replace the shell:
+// then no cell would run.
+func checkSetup(command string) error {
+	parsed, err := syntax.NewParser().Parse(strings.NewReader(command), "")
+	var parse syntax.ParseError
+	if errors.As(err, &parse) {
+		return fmt.Errorf("--setup=%q: bash cannot read it: at %d:%d, %s", command, parse.Pos.Line(), parse.Pos.Col(), parse.Text)
+	}
+	if err != nil {
+		return fmt.Errorf("--setup=%q: bash cannot read it: %w", command, err)
+	}
+	syntax.Walk(parsed, func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.Subshell, *syntax.CmdSubst, *syntax.FuncDecl:
+			return false // It replaces another shell, or none yet.
+		case *syntax.CallExpr:
+			if len(n.Args) > 1 && n.Args[0].Lit() == "exec" {
+				err = fmt.Errorf("--setup=%q: exec replaces the job's shell, and no cell would run; give the command without exec", command)
+			}
+		}
+		return true
+	})
+	return err
 }

@@ -2,21 +2,30 @@ package submit
 
 import (
 	"cmp"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"gonbatch/internal/rundir"
 )
 
-// Command returns the command that starts a cell's program on each of its ranks, through the run's
-// rank script if the job is recorded.
-func (s JobSpec) Command(cell rundir.Cell) []string {
-	command := append([]string{s.RunDir.CellProgram(cell)}, s.CellArgs(cell)...)
-	if s.Record {
-		command = append([]string{s.RunDir.RankScript()}, command...)
-	}
-	return command
+// Program returns the command that is a cell: its program or script, and its arguments.
+func (s JobSpec) Program(cell rundir.Cell) []string {
+	return append([]string{s.RunDir.CellProgram(cell)}, s.CellArgs(cell)...)
 }
+
+// RankCommand returns the command that runs one rank of a cell. step is set in a step of SLURM.
+func (s JobSpec) RankCommand(cell rundir.Cell, step bool) []string {
+	command := []string{s.RunDir.Submit(), "rank"}
+	if step {
+		command = append(command, "--step")
+	}
+	return append(command, s.RunDir.Path(), cell.Name)
+}
+
+// HasSetup reports whether the batch script runs commands of the user before the job.
+func (s JobSpec) HasSetup() bool { return len(s.Setup)+len(s.Modules) > 0 }
 
 // Dir returns the directory in which a cell runs; a relative one is below the job's.
 func (s JobSpec) Dir(cell rundir.Cell) string {
@@ -24,6 +33,30 @@ func (s JobSpec) Dir(cell rundir.Cell) string {
 		return cmp.Or(cell.Dir, s.WorkDir)
 	}
 	return filepath.Join(s.WorkDir, cell.Dir)
+}
+
+// CheckDir refuses a cell whose directory is missing: the notebook's own, or one to which the
+// notebook changes.
+func (s JobSpec) CheckDir(cell rundir.Cell) error {
+	dir := s.Dir(cell)
+	if dir == "" {
+		return nil
+	}
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if cell.Dir == "" || filepath.Clean(dir) == filepath.Clean(s.WorkDir) {
+		return fmt.Errorf("the notebook's folder %s is gone, and the programs run there; put it back and resume the run with: %s", dir, ResumeCommand(s.RunDir))
+	}
+	return fmt.Errorf("its folder %s does not exist; correct the notebook's %%cd, or create the folder with a line !mkdir -p above it", dir)
+}
+
+// TasksOf returns the number of a cell's ranks.
+func (s JobSpec) TasksOf(cell rundir.Cell) int {
+	if cell.Once {
+		return 1
+	}
+	return s.Tasks()
 }
 
 // WithArgs returns the cells with all arguments that they get.

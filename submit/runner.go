@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -82,6 +83,15 @@ func (r ExecRunner) Run(ctx context.Context, name string, args ...string) ([]byt
 		err = ctx.Err()
 	}
 	return stdout.Bytes(), &CommandError{Name: name, Args: args, Output: words(stderr.String(), stdout.String()), Err: err}
+}
+
+// ProcessCode returns the exit code of a process that has ended, or 128 plus the signal that ended
+// it, as in a shell.
+func ProcessCode(p *os.ProcessState) int {
+	if status, ok := p.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return p.ExitCode()
 }
 
 // words returns the first text that is not blank, trimmed.

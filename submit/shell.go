@@ -40,6 +40,12 @@ func (s Shell) Getenv(name string) string {
 	return value
 }
 
+// IsSet reports whether an environment variable is set.
+func (s Shell) IsSet(name string) bool {
+	_, set := s.lookup(name)
+	return set
+}
+
 // Warn warns the user about a problem that does not end the command.
 func (s Shell) Warn(format string, args ...any) {
 	fmt.Fprintf(s.Err, "submit: warning: "+format+"\n", args...)

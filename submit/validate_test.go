@@ -136,7 +136,7 @@ func TestSpecIsKept(t *testing.T) {
 	}
 	want := JobSpec{Name: "x", Nodes: 2, TasksPerNode: 1, Env: map[string]string{"A": "two\nlines"}, SignalLead: time.Minute, RunDir: dir,
 		Cells: []rundir.Cell{{Name: "train", Args: []string{"-x"}, Dir: "/data"}}}
-	if err := WriteSpec(dir, want); err != nil {
+	if err := WriteSpec(dir, want, want); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReadSpec(dir)

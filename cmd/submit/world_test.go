@@ -94,7 +94,7 @@ func (w *world) stage() {
 	for path, text := range map[string]string{dir.Program("train"): "", dir.Script(): "#!/bin/sh\n"} {
 		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o755))
 	}
-	if err := errors.Join(err, submit.WriteSpec(dir, spec), manifest.Write(dir)); err != nil {
+	if err := errors.Join(err, submit.WriteSpec(dir, spec, spec), manifest.Write(dir)); err != nil {
 		w.t.Fatal(err)
 	}
 }

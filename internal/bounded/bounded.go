@@ -150,3 +150,12 @@ func signal(mark string, s syscall.Signal) (sent int) {
 	}
 	return sent
 }
+
+// WriteProgram writes a program or a script that tests start. A process that is being started at
+// the same time doesn't inherit the open file: otherwise, the program would be busy until then, and
+// could not be started.
+func WriteProgram(path, text string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, []byte(text), 0o755)
+}

@@ -32,6 +32,12 @@ const cpusVariable = "SLURM_CPUS_PER_TASK"
 
 var gpusVariables = []string{"SLURM_GPUS_ON_NODE", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"}
 
+// stepVariable is the id of a step in a job of SLURM.
+const stepVariable = "SLURM_STEP_ID"
+
+// StepID returns the id of the step of SLURM that has started this process; "" if none has.
+func StepID(getenv func(string) string) string { return getenv(stepVariable) }
+
 // GPUs returns what the batch system says that it granted, such as "SLURM_GPUS_ON_NODE=2"; "" if it
 // doesn't say.
 func GPUs(getenv func(string) string) string {

@@ -26,7 +26,7 @@ var launchers = []launcherVariables{
 	{Torchrun, "RANK", torchrunID, readTorchrun},
 	{OpenMPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", readOpenMPI},
 	{PMI, "PMI_RANK", "PMI_SIZE", readPMI},
-	{Slurm, "SLURM_PROCID", "SLURM_STEP_ID", readSlurm},
+	{Slurm, "SLURM_PROCID", stepVariable, readSlurm},
 	{Torchrun, "RANK", "WORLD_SIZE", readTorchrun},
 }
 
@@ -60,11 +60,11 @@ func readSlurm(r *reader) Environment {
 	}
 }
 
-// Variables that a launcher must not inherit if it starts inside another one's job, or its ranks
-// would take the other's numbers.
 // PMIFile is the variable with the number of the file by which PMI's launchers take messages.
 const PMIFile = "PMI_FD"
 
+// Variables that a launcher must not inherit if it starts inside another one's job, or its ranks
+// would take the other's numbers.
 var (
 	// Prefixes begin the names of the variables with which MPI's launchers number ranks.
 	Prefixes = []string{"PMIX_SERVER_", "OMPI_COMM_WORLD_"}

@@ -126,8 +126,8 @@ func (d Dir) programs() string { return d.join("bin") }
 // Script returns the path of the batch script for a scheduler.
 func (d Dir) Script() string { return d.join("job.sh") }
 
-// ExitStatus returns the path of the file into which the batch script writes its job id and exit
-// code when it ends: "<job id> <code>".
+// ExitStatus returns the path of the file into which the job writes its id and exit code when it
+// ends: "<job id> <code>".
 func (d Dir) ExitStatus() string { return d.join("exit-status") }
 
 // Logs returns the path of the folder of all logs.
@@ -141,7 +141,7 @@ func (d Dir) RankLogPattern(placeholder string) string { return d.rankLog(placeh
 
 func (d Dir) rankLog(rank string) string { return filepath.Join(d.Logs(), "rank-"+rank+".log") }
 
-// SchedulerLog returns the path of the batch script's own output.
+// SchedulerLog returns the path of the job's own output.
 func (d Dir) SchedulerLog() string { return filepath.Join(d.Logs(), "scheduler.log") }
 
 // Metrics returns the path of the file of metrics, one JSON object per line, written by rank 0.

@@ -7,14 +7,14 @@
 //	  manifest.json       hashes, git commit, command line, versions, job id, state
 //	  notebook.ipynb      the notebook as submitted
 //	  executed.ipynb      the notebook with the output of its cells
-//	  submit, rank.sh     record that output in the job
+//	  submit              runs the job and its ranks
 //	  sources/            the exported Go module
 //	  bin/<cell>          one program for each main cell, one script <cell>.sh for each shell command
 //	  plugins/            the XLA plugin, and oneDNN
 //	  job.sh              the batch script
 //	  job.json            the job as it was submitted, for "submit resume"
-//	  exit-status         job id and exit code, written by the batch script as it ends
-//	  ending              job id and how the scheduler ended the job, written by the batch script
+//	  exit-status         job id and exit code, written by the job as it ends
+//	  ending              job id and how the scheduler ended the job, written by the job
 //	  starts              a line for each start of the run, with its job and cluster
 //	  progress            the last update that the training has reported
 //	  deaths              a line for each start whose rank died
@@ -24,7 +24,7 @@
 //	  kept/<cell>/        the values of %keep, as each cell left them
 //	  ends/<n>/<cell>/    how each rank of the cell ended in start n
 //	  finished/<cell>     a mark for each cell that ended well, which no later start runs again
-//	  logs/scheduler.log  the batch script's own output
+//	  logs/scheduler.log  the job's own output
 //	  logs/rank-<n>.log   one log per rank, all cells in order
 //	  metrics.jsonl       one JSON object per line, written by rank 0
 //	  metrics.csv         the same as a table

@@ -15,6 +15,8 @@ import (
 type End struct {
 	Rank int    `json:"rank"`
 	Host string `json:"host"`
+	// Step is the id of the step in SLURM that has started it.
+	Step string `json:"step,omitempty"`
 	// Code is the program's exit code, or 128 plus the signal that ended it, as in a shell.
 	Code int `json:"code"`
 	// Told is set if the program was told to stop before it ended, and Saved if it has saved then.
@@ -83,4 +85,22 @@ func FirstFailed(ends map[int]End) (first End, ok bool) {
 		}
 	}
 	return first, ok
+}
+
+// LastFailed returns the end of the rank that failed first in the run's last start. ok is false if
+// none has failed.
+func LastFailed(d Dir) (first End, ok bool) {
+	start, err := CountStarts(d)
+	if err != nil {
+		return first, false
+	}
+	cells, _ := os.ReadDir(filepath.Dir(d.endsOf(start, "any"))) // There may be none.
+	all := map[int]End{}
+	for _, cell := range cells {
+		ends, _ := ReadEnds(d, start, cell.Name()) // Others may be readable.
+		if end, ok := FirstFailed(ends); ok {
+			all[len(all)] = end
+		}
+	}
+	return FirstFailed(all)
 }

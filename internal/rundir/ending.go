@@ -1,12 +1,14 @@
 package rundir
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 )
 
-// Ending is the batch script's record of how SLURM ended this start of the job, for clusters
+// Ending is the job's record of how SLURM ended this start of the job, for clusters
 // without accounting.
 type Ending struct {
 	JobID string
@@ -16,6 +18,29 @@ type Ending struct {
 
 // EndingPath returns the path of the file with the Ending: "<job id> <state> <reason>".
 func (d Dir) EndingPath() string { return d.join("ending") }
+
+// Write records how the scheduler ends this start.
+func (e Ending) Write(d Dir) error {
+	return WriteFileAtomic(d.EndingPath(), fmt.Appendln(nil, e.JobID, e.State, e.Reason), 0o600)
+}
+
+// WriteExitStatus records how a job ends.
+func WriteExitStatus(d Dir, jobID string, code int) error {
+	return WriteFileAtomic(d.ExitStatus(), fmt.Appendln(nil, jobID, code), 0o600)
+}
+
+// ForgetEnd removes what an earlier start has recorded about its end.
+func ForgetEnd(d Dir) error {
+	for _, path := range []string{d.ExitStatus(), d.EndingPath()} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("forget the end of an earlier start: %w", err)
+		}
+	}
+	return ClearFailure(d)
+}
+
+// AppendLog appends a line to a log of the run.
+func AppendLog(path, line string) error { return appendLine(path, line) }
 
 // ReadEnding reads the Ending of the run's last start. The error is fs.ErrNotExist if there is
 // none.

@@ -4,13 +4,8 @@ package rundir
 // runs.
 func (d Dir) Executed() string { return d.join("executed.ipynb") }
 
-// Submit returns the path of the submit command that created the run. In the job it records rank
-// 0's output.
+// Submit returns the path of the run's own submit command, which runs the job and its ranks.
 func (d Dir) Submit() string { return d.join("submit") }
-
-// RankScript returns the path of the script that starts a rank's program by exec, and passes rank
-// 0's output to the recorder.
-func (d Dir) RankScript() string { return d.join("rank.sh") }
 
 // Result is the file in which the running program leaves the value of its last expression, for the
 // executed notebook.

@@ -31,7 +31,7 @@ func ReadStarts(d Dir) ([]StartedJob, error) {
 	return starts, nil
 }
 
-// parseStart parses "job ID TIME [CLUSTER]", written by the batch script. Any other line is a start
+// parseStart parses "job ID TIME [CLUSTER]", written by the job. Any other line is a start
 // without a job.
 func parseStart(line string) StartedJob {
 	words := strings.Fields(line)

@@ -13,6 +13,10 @@ import (
 // RequeueCode is EX_TEMPFAIL: "I was told to stop, I saved a checkpoint, start me again".
 const RequeueCode = 75
 
+// NoRecordCode is EX_IOERR: what has happened cannot be recorded in the run directory, because the
+// disk is full, for example.
+const NoRecordCode = 74
+
 // Unasked is a launcher's message about a program that ends with RequeueCode although nobody told
 // it to stop: sysexits.h and others use that code for failures. It contains no character that is
 // special in a shell.

@@ -47,7 +47,7 @@ const (
 	EnvResult = "GONBATCH_RESULT"
 	// EnvRecorder is the socket of the process that writes executed.ipynb.
 	EnvRecorder = "GONBATCH_RECORDER"
-	// EnvUserPrefix begins the names under which a batch script passes the user's variables to the
+	// EnvUserPrefix begins the names under which a launcher passes the user's variables to the
 	// ranks.
 	EnvUserPrefix = "GONBATCH_ENV_"
 )
@@ -85,8 +85,3 @@ const (
 	// EnvRecord is the folder in which the kernel records how a cell is compiled and linked.
 	EnvRecord = "GONBATCH_RECORD"
 )
-
-// Names are the variables used in scripts, for their templates: {{.Var.Restarts}}.
-var Names = struct{ Cell, Restarts, Stopped, Recorder, UserPrefix string }{
-	EnvCell, EnvRestarts, EnvStopped, EnvRecorder, EnvUserPrefix,
-}

@@ -1,7 +1,6 @@
 package executed
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,30 +15,6 @@ import (
 	"gonbatch/submit"
 )
 
-// attach replaces this process with a program whose output goes to the recorder at socket; it
-// returns only if that fails. Standard output is the log. environ is the program's environment,
-// which names the cell. The command spare runs runSpare, which takes over the output if the
-// recorder dies.
-func attach(socket string, command, environ, spare []string) error {
-	if len(command) == 0 {
-		return errors.New("no program: give one, and its arguments")
-	}
-	program, err := exec.LookPath(command[0])
-	if err != nil {
-		return err
-	}
-	p, environ, err := open(socket, environ, spare)
-	if err != nil {
-		return err
-	}
-	if p != nil {
-		if err := errors.Join(unix.Dup3(p.out.write, 1, 0), unix.Dup3(p.err.write, 2, 0)); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("%s: %w", program, unix.Exec(program, command, environ))
-}
-
 // Attach makes the output of a program that has not started yet go to the recorder at socket; with
 // socket "", it only removes variables of an outer recorder. Call started when the program has
 // started, or could not. This process's standard output is the log, and cmd.Env names the cell.
@@ -48,37 +23,27 @@ func Attach(shell submit.Shell, socket string, cmd *exec.Cmd) (started func(), e
 		cmd.Env = withoutPipes(cmd.Env)
 		return func() {}, nil
 	}
-	p, environ, err := open(socket, cmd.Env, spareCommand(shell))
-	cmd.Env = environ
-	if p == nil || err != nil {
-		return func() {}, err
+	cmd.Env = withoutPipes(cmd.Env)
+	p, err := connect(socket, cellOf(cmd.Env))
+	if err != nil { // The recorder has failed, or is on another node.
+		fmt.Fprintf(os.Stderr, lossNote, err)
+		p.close()
+		return func() {}, nil
 	}
+	if err := p.startSpare(spareCommand(shell)); err != nil {
+		fmt.Fprintf(os.Stderr, "[gonbatch: if the recorder of executed.ipynb dies, this program dies with it: %v]\n", err)
+	}
+	if err := p.share(); err != nil {
+		p.close()
+		return nil, err
+	}
+	cmd.Env = slices.Concat(cmd.Env, p.environ(), resultFile(cmd.Env))
 	cmd.Stdout, cmd.Stderr = take(&p.out.write), take(&p.err.write)
 	return func() {
 		_ = cmd.Stdout.(*os.File).Close()
 		_ = cmd.Stderr.(*os.File).Close()
 		p.close()
 	}, nil
-}
-
-// open opens the pipes of a program whose output goes to the recorder at socket, and returns its
-// environment. If there is no recorder (it has failed, or is on another node), there are no pipes,
-// and the log says so.
-func open(socket string, environ, spare []string) (*pipes, []string, error) {
-	environ = withoutPipes(environ)
-	p, err := connect(socket, cellOf(environ))
-	if err != nil {
-		fmt.Fprintf(os.Stderr, lossNote, err)
-		p.close()
-		return nil, environ, nil
-	}
-	if err := p.startSpare(spare); err != nil {
-		fmt.Fprintf(os.Stderr, "[gonbatch: if the recorder of executed.ipynb dies, this program dies with it: %v]\n", err)
-	}
-	if err := p.share(); err != nil {
-		return nil, environ, err
-	}
-	return &p, append(append(environ, p.environ()...), resultFile(environ)...), nil
 }
 
 // spareCommand returns the command that runs runSpare; none if the path of submit is unknown.

@@ -12,13 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// request is a request to a server. An attach request carries a program's descriptors, in the order
-// of feedFiles.
+// request is a program's request to connect its output to a server. It carries the program's
+// descriptors, in the order of feedFiles.
 type request struct {
-	// Attach is the cell whose program connects its output.
-	Attach string `json:"attach,omitempty"`
-	// End is how the job ended.
-	End *Outcome `json:"end,omitempty"`
+	// Attach is the cell.
+	Attach string `json:"attach"`
 }
 
 // reply is the server's answer; Error is empty if the request succeeded.

@@ -2,12 +2,8 @@ package executed
 
 import (
 	"errors"
-	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
-	"time"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -53,40 +49,9 @@ func (r *Recording) End(o Outcome) error { return errors.Join(r.Server.End(o), o
 // Close writes the notebook in its current state.
 func (r *Recording) Close() error { return errors.Join(r.Server.Close(), os.RemoveAll(r.folder)) }
 
-// serve prints the recorder's socket, and records until the job has ended or the batch script that
-// started this process is gone. It ignores the signals that tell a job to end, because the programs
-// may still print a lot then.
-func serve(shell submit.Shell, dir rundir.Dir, jobID string) error {
-	parent := os.Getppid()
-	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
-	r, err := Record(shell, dir, jobID)
-	if err != nil {
-		return err
-	}
-	if _, err := io.WriteString(shell.Out, r.Socket()+"\n"); err != nil {
-		return errors.Join(err, r.Close())
-	}
-	ticker := time.NewTicker(200 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-r.Done():
-			return r.Close()
-		case <-ticker.C:
-			if os.Getppid() != parent {
-				return r.Close()
-			}
-		}
-	}
-}
-
-// endJob tells the calling job's recorder the exit code of the job.
-func endJob(getenv func(string) string, code int) error {
-	outcome := Outcome{Code: code, Cell: getenv(rundir.EnvCell)}
-	if env := rundir.ReadEnv(getenv); env.InRun() {
-		outcome = outcome.withFailure(env.Dir)
-	}
-	return sendEnd(getenv(rundir.EnvRecorder), outcome)
+// EndJob writes with which exit code a job ended, in which cell.
+func (r *Recording) EndJob(code int, cell string, dir rundir.Dir) error {
+	return r.End(Outcome{Code: code, Cell: cell}.withFailure(dir))
 }
 
 // OutcomeOf returns the outcome of a job from its status.

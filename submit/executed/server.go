@@ -33,10 +33,8 @@ type Server struct {
 	feed *feed
 
 	stop    chan struct{}
-	done    chan struct{}
 	stopped sync.WaitGroup
 	once    sync.Once
-	ended   sync.Once
 }
 
 // listen starts a server at a socket, which must be a path of less than 108 bytes on a local file
@@ -46,7 +44,7 @@ func listen(socket string, r *Recorder, problem func(error)) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recorder: %w", err)
 	}
-	s := &Server{recorder: r, listener: listener, problem: problem, stop: make(chan struct{}), done: make(chan struct{})}
+	s := &Server{recorder: r, listener: listener, problem: problem, stop: make(chan struct{})}
 	s.stopped.Go(s.accept)
 	s.stopped.Go(s.save)
 	return s, nil
@@ -79,21 +77,15 @@ func (s *Server) serve(conn *net.UnixConn) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case r.End != nil:
-		closeAll(files)
-		err = s.end(*r.End)
-	case len(files) != feedFiles:
-		closeAll(files)
+	if len(files) != feedFiles {
 		err = fmt.Errorf("a request with %s, want %d", plural.Of(len(files), "file"), feedFiles)
-	default:
-		if err = s.drain(); err == nil {
-			err = s.recorder.Begin(r.Attach)
-		}
-		if err != nil {
-			closeAll(files)
-			break
-		}
+	} else {
+		s.Drain()
+		err = s.recorder.Begin(r.Attach)
+	}
+	if err != nil {
+		closeAll(files)
+	} else {
 		s.mu.Lock()
 		s.feed = newFeed(s.recorder, files)
 		s.mu.Unlock()
@@ -102,19 +94,12 @@ func (s *Server) serve(conn *net.UnixConn) error {
 	if err != nil {
 		answer.Error = err.Error()
 	}
-	err = json.NewEncoder(conn).Encode(answer)
-	if r.End != nil {
-		s.ended.Do(func() { close(s.done) })
-	}
-	return err
+	return json.NewEncoder(conn).Encode(answer)
 }
 
 // Drain waits until the log and the notebook have all output of the last program, which must have
 // ended.
-func (s *Server) Drain() { _ = s.drain() }
-
-// drain waits for the end of the last program's output.
-func (s *Server) drain() error {
+func (s *Server) Drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.feed != nil {
@@ -122,15 +107,6 @@ func (s *Server) drain() error {
 		s.feed = nil
 		s.recorder.showResult()
 	}
-	return nil
-}
-
-func (s *Server) end(o Outcome) error {
-	if err := s.drain(); err != nil {
-		return err
-	}
-	s.recorder.End(o)
-	return s.recorder.Save()
 }
 
 // save writes the notebook from time to time if it has changed.
@@ -150,13 +126,11 @@ func (s *Server) save() {
 	}
 }
 
-// Done returns a channel that is closed once a request has ended the job.
-func (s *Server) Done() <-chan struct{} { return s.done }
-
 // End notes how the job ended, writes the notebook and stops the server.
 func (s *Server) End(o Outcome) error {
-	err := s.end(o)
-	return errors.Join(err, s.Close())
+	s.Drain()
+	s.recorder.End(o)
+	return s.Close()
 }
 
 // Close stops the server and writes the notebook in its current state.
@@ -167,13 +141,4 @@ func (s *Server) Close() error {
 	})
 	s.stopped.Wait()
 	return s.recorder.Save()
-}
-
-// sendEnd tells the server at a socket how the job ended, and waits until the notebook is
-// written.
-func sendEnd(socket string, o Outcome) error {
-	if err := ask(socket, request{End: &o}); err != nil {
-		return fmt.Errorf("executed notebook: %w", err)
-	}
-	return nil
 }

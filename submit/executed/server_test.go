@@ -21,6 +21,7 @@ import (
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel/display"
+	"gonbatch/submit"
 )
 
 // TestMain lets the test binary act as the program that attaches, and as a notebook's program with
@@ -40,9 +41,7 @@ func TestMain(m *testing.M) {
 		}
 		_ = os.Setenv("EXECUTED_TEST", program)
 		_ = os.Setenv("EXECUTED_SPARE", "yes")
-		environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return v == "EXECUTED_SPARE=yes" })
-		fmt.Fprintln(os.Stderr, attach(os.Getenv(rundir.EnvRecorder), os.Args[1:], environ, []string{os.Args[0]}))
-		os.Exit(99)
+		os.Exit(attachForTest())
 	case "results":
 		display.Result(image.NewGray(image.Rect(0, 0, 9, 9)))
 		if os.Args[len(os.Args)-1] == "text" {
@@ -63,6 +62,24 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// attachForTest runs a program as rank 0 does, and returns its exit code.
+func attachForTest() int {
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return v == "EXECUTED_SPARE=yes" })
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	started, err := Attach(submit.Shell{Self: os.Args[0]}, os.Getenv(rundir.EnvRecorder), cmd)
+	if err == nil {
+		err = cmd.Start()
+		started()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	_ = cmd.Wait() // Its state says more than its error.
+	return submit.ProcessCode(cmd.ProcessState)
 }
 
 // job is a run whose notebook has a declaration, a main cell that becomes a and a2, and two main
@@ -213,10 +230,9 @@ func TestRun(t *testing.T) {
 		t.Errorf("what shows things ended with code %d", code)
 	}
 	j.run("c", "bash", "-c", `kill -9 $$`)
-	if err := sendEnd(j.socket, Outcome{}); err != nil {
+	if err := j.server.End(Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	<-j.server.Done()
 	want := map[string]result{
 		"d": {Count: 1, Status: completed}, "a": {2, completed, "stream stdout one|stream stderr two|stream stdout shell"}, "l": {Status: pending},
 		"b": {3, completed, "display_data  text/html <b>first</b>|display_data  text/html <i>new</i>|display_data  image/png iVBORw0KGgoAAAAN|stream stdout shown"},
@@ -242,10 +258,9 @@ func TestResult(t *testing.T) {
 	j.run("a", "true")
 	j.run("a2", os.Args[0])
 	j.run("b", os.Args[0], "text")
-	if err := sendEnd(j.socket, Outcome{}); err != nil {
+	if err := j.server.End(Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	<-j.server.Done()
 	got := j.results()
 	for id, want := range map[string]string{
 		"a": "stream stdout *image.Gray (9,9)|display_data  image/png iVBORw0KGgoAAAANtext/plain *image.Gray (9,9",
@@ -278,7 +293,7 @@ func TestFailure(t *testing.T) {
 			j.run("a", "true")
 			j.run("a2", "true")
 			j.run("b", "bash", "-c", tt.program)
-			if err := sendEnd(j.socket, tt.outcome); err != nil {
+			if err := j.server.End(tt.outcome); err != nil {
 				t.Fatal(err)
 			}
 			got := j.results()
@@ -332,9 +347,6 @@ func TestRestart(t *testing.T) {
 	j.run("a", "echo", "first")
 	j.run("a2", "echo", "second")
 	j.run("b", "echo", "half")
-	if err := j.server.drain(); err != nil {
-		t.Fatal(err)
-	}
 	if err := j.server.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -431,9 +443,6 @@ func TestSettle(t *testing.T) {
 	j.run("a", "echo", "x")
 	j.run("a2", "echo", "y")
 	j.run("b", "echo", "z")
-	if err := j.server.drain(); err != nil {
-		t.Fatal(err)
-	}
 	if err := j.server.Close(); err != nil {
 		t.Fatal(err)
 	}

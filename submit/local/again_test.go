@@ -34,7 +34,7 @@ func TestDeaths(t *testing.T) {
 	}{
 		{name: "bad luck twice", program: fmt.Sprintf(dying, "60 80"), max: 10, starts: 3, well: true},
 		{name: "a bug", program: fmt.Sprintf(dying, "60 80 80 90"), max: 10, starts: 3, says: "cell train died after update 80 in two starts in a row: that is a bug, not bad luck, so it is not started again"},
-		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, says: "cell train died after update 20; restarts so far: 1, and --max-restarts=1\nresume it with: submit resume "},
+		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, says: "cell train died after update 20; restarts so far: 1, and --max-restarts=1\ngonbatch: resume it with: submit resume "},
 		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, says: "--max-restarts=0"},
 		{name: "no training run", program: "exit 3", max: 10, starts: 1, says: "exit code 3"},
 		{name: "an empty folder of checkpoints", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train"; exit 3`, max: 10, starts: 1, says: "exit code 3"},
@@ -81,7 +81,7 @@ func TestDeathOfSeveralRanks(t *testing.T) {
 		spec.MaxRestarts = 1
 		var errOut bytes.Buffer
 		err := Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(mpi)}.Run(t.Context(), staged(t, spec))
-		if n, countErr := rundir.CountStarts(spec.RunDir); n != 2 || countErr != nil || !strings.Contains(errOut.String(), "start 2 resumes from the newest checkpoint\n") {
+		if n, countErr := rundir.CountStarts(spec.RunDir); n != 2 || countErr != nil || !strings.Contains(errOut.String(), "start 2 resumes from its newest checkpoint\n") {
 			t.Errorf("%s: %d starts, %v, %v\n%s", mpi, n, countErr, err, &errOut)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 // ownEnv returns the variables, as NAME=VALUE, that gonbatch adds to the environment of a cell's
-// ranks.
-func (s *start) ownEnv(cell string) []string {
+// ranks in a start of the run.
+func (s *start) ownEnv(cell string, number int) []string {
 	env := s.spec.RankEnv(defaultDevices(s.spec))
-	env.Cell, env.Start, env.Stopped = cell, s.number, s.stoppedFile()
+	env.Cell, env.Start, env.Stopped = cell, number, s.spec.RunDir.Stopped(strconv.Itoa(number))
 	return texts(env.Vars())
 }
 
@@ -43,7 +43,3 @@ func defaultDevices(spec submit.JobSpec) string {
 	}
 	return "1"
 }
-
-// stoppedFile is the file that a rank's launcher creates when its program was told to stop and has
-// saved.
-func (s *start) stoppedFile() string { return s.spec.RunDir.Stopped(strconv.Itoa(s.number)) }

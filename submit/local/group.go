@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -86,12 +85,5 @@ func exitCode(err error) (int, error) {
 	case !errors.As(err, &exit):
 		return 0, err
 	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	if !ok {
-		return 0, fmt.Errorf("unexpected status %T: %w", exit.Sys(), err)
-	}
-	if status.Signaled() {
-		return 128 + int(status.Signal()), nil
-	}
-	return status.ExitStatus(), nil
+	return submit.ProcessCode(exit.ProcessState), nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/rank"
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 func staged(t *testing.T, spec submit.JobSpec) submit.JobSpec {
 	t.Helper()
 	script := fmt.Sprintf("#!/bin/bash\n%s=1 exec %q \"$@\"\n", asRank, os.Args[0])
-	if err := errors.Join(submit.WriteSpec(spec.RunDir, spec), os.WriteFile(spec.RunDir.Submit(), []byte(script), 0o700)); err != nil {
+	if err := errors.Join(submit.WriteSpec(spec.RunDir, spec, spec), bounded.WriteProgram(spec.RunDir.Submit(), script)); err != nil {
 		t.Fatal(err)
 	}
 	return spec
@@ -56,7 +57,7 @@ func newSpec(t *testing.T, tasks int, cells ...[2]string) submit.JobSpec {
 	spec := submit.JobSpec{Name: "x", Nodes: 1, TasksPerNode: tasks, RunDir: dir, WorkDir: t.TempDir()}
 	for _, cell := range cells {
 		spec.Cells = append(spec.Cells, rundir.Cell{Name: cell[0]})
-		if err := os.WriteFile(dir.Program(cell[0]), []byte("#!/bin/bash\n"+cell[1]), 0o755); err != nil {
+		if err := bounded.WriteProgram(dir.Program(cell[0]), "#!/bin/bash\n"+cell[1]); err != nil {
 			t.Fatal(err)
 		}
 	}

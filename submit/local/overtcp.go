@@ -25,7 +25,7 @@ const (
 
 // overTCP starts the ranks of a cell itself, and returns the exit code of the first one that fails;
 // 0 if none does.
-func (s *start) overTCP(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
+func (s ranks) overTCP(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
 	port, err := reservePort()
 	if err != nil {
 		return 0, err
@@ -43,7 +43,7 @@ func (s *start) overTCP(ctx context.Context, cell rundir.Cell, out *messages) (i
 	for rank := range s.spec.Tasks() {
 		own := cluster.TorchrunVariables(rank, s.spec.Tasks(), port.number, filepath.Base(s.spec.RunDir.Path()))
 		running.Go(func() {
-			ended, err := s.run(ctx, s.rankCommand(cell), slices.Concat(submit.CleanEnviron(s.environ()), own, []string{secret}), cell, out)
+			ended, err := s.run(ctx, s.spec.RankCommand(cell, false), slices.Concat(submit.CleanEnviron(s.environ()), own, []string{secret}), cell, out)
 			if err == nil && ended == 0 {
 				return
 			}

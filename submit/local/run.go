@@ -1,20 +1,22 @@
 package local
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
-	"gonbatch/submit/rank"
+	"gonbatch/submit/job"
 )
 
 // Runner runs the programs of jobs.
@@ -39,116 +41,100 @@ type Runner struct {
 func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 	out := &screen{out: r.Out}
 	r.Out = out
-	start, err := r.start(ctx, spec)
-	if err != nil {
-		return err
-	}
-	for _, cell := range spec.Cells {
-		if rundir.IsFinished(spec.RunDir, cell.Name) {
-			fmt.Fprintf(r.Err, "cell %s succeeded in an earlier start\n", cell.Name)
-			continue
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := start.untilDone(ctx, cell); err != nil {
+	s := &start{Runner: r, ctx: ctx, spec: spec, stops: make(chan job.Stop, 2)}
+	if spec.Tasks() > 1 {
+		var err error
+		if s.mpi, err = r.findMPIRun(ctx); err != nil {
 			return err
 		}
 	}
-	if out.err != nil {
-		start.warnUnshown(out.err)
+	defer context.AfterFunc(ctx, s.stop)()
+	s.job = &job.Job{Spec: spec, Launcher: s, Scheduler: s, Log: r.Err, Now: time.Now, Signals: s.stops, Restarts: func() {
+		fmt.Fprintln(r.Err, s.failed(1))
+	}}
+	err := s.result(s.job.Run())
+	if err == nil && out.err != nil {
+		s.warnUnshown(out.err)
 	}
-	return nil
+	return err
 }
 
-// start is one start of a run.
+// start is a run of a job in this process. It is the job's launcher, and in place of a scheduler.
 type start struct {
 	Runner
-	spec   submit.JobSpec
-	number int
-	// restarts counts the restarts since Run was called.
-	restarts int
-	mpi      mpirun
+	ctx  context.Context //nolint:containedctx // of Run
+	spec submit.JobSpec
+	job  *job.Job
+	mpi  mpirun
+	// stops gets one event once ctx has ended.
+	stops chan job.Stop
+	once  sync.Once
+	// code is the exit code of the last launcher.
+	code int
 }
 
-// start prepares a start and records it.
-func (r Runner) start(ctx context.Context, spec submit.JobSpec) (s start, err error) {
-	s = start{Runner: r, spec: spec}
-	if spec.Tasks() > 1 {
-		if s.mpi, err = r.findMPIRun(ctx); err != nil {
-			return s, err
-		}
-	}
-	return s, s.record()
-}
+// stop tells the job that ctx has ended.
+func (s *start) stop() { s.once.Do(func() { s.stops <- job.Stop{} }) }
 
-// record records a start and prepares its files.
-func (s *start) record() (err error) {
-	if err := rundir.ClearFailure(s.spec.RunDir); err != nil {
-		return err
-	}
-	if s.number, err = rundir.AddStart(s.spec.RunDir, "local "+time.Now().Format(time.RFC3339)); err != nil {
-		return err
-	}
-	return rundir.NoteLogs(s.spec.RunDir)
-}
-
-// cell runs a cell to its end and records its success.
-func (s *start) cell(ctx context.Context, cell rundir.Cell) error {
-	if err := rundir.ClearProgress(s.spec.RunDir); err != nil {
-		return err
-	}
-	code, err := s.launch(ctx, cell)
-	var ends map[int]rundir.End
-	if err == nil {
-		ends, err = rundir.ReadEnds(s.spec.RunDir, s.number, cell.Name)
-	}
-	stopped := s.takeStopped()
+// result returns the error for a job's exit code.
+func (s *start) result(code int) error {
 	switch {
-	case err != nil:
-		return fmt.Errorf("cell %s: %w", cell.Name, err)
-	case code == 0 && stopped && !cell.Once:
-		return submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, submit.Status{State: submit.Stopped, ExitCode: rundir.RequeueCode})
 	case code == 0:
-		if err := s.all(cell, ends); err != nil {
-			return err
+		return nil
+	case code == rundir.RequeueCode:
+		if !s.job.Saved() {
+			return context.Cause(s.ctx) // It was told to stop between two cells.
 		}
-		return rundir.MarkFinished(s.spec.RunDir, cell.Name, s.number)
-	case ctx.Err() != nil:
-		return fmt.Errorf("cell %s: %w", cell.Name, context.Cause(ctx))
+		return submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, submit.Status{State: submit.Stopped, ExitCode: code})
+	case s.job.Err() != nil:
+		return s.job.Err()
+	case s.ctx.Err() != nil:
+		return fmt.Errorf("cell %s: %w", s.job.Cell(), context.Cause(s.ctx))
 	}
-	return s.failed(code, ends)
+	return s.failed(code)
 }
 
-// all returns an error unless all ranks of a cell say that they have ended well: a launcher alone
-// is not believed.
-func (s *start) all(cell rundir.Cell, ends map[int]rundir.End) error {
-	for rank := range s.tasks(cell) {
-		if end, ok := ends[rank]; !ok || end.Code != 0 {
-			return fmt.Errorf("cell %s: rank %d has left no word that it ended well, though its launcher says so; see %s", cell.Name, rank, s.spec.RunDir.SchedulerLog())
-		}
-	}
-	return nil
+// A job on this machine has no scheduler: nobody ends it but the user, and nobody starts it again.
+// The run's lock keeps other jobs away.
+
+func (s *start) Name() string                  { return "" }
+func (s *start) Job() string                   { return "" }
+func (s *start) Nodes() string                 { return "" }
+func (s *start) Restarts() int                 { return 0 }
+func (s *start) Requeue() error                { return errors.ErrUnsupported }
+func (s *start) Word() job.Word                { return job.Word{State: "RUNNING"} }
+func (s *start) Other(rundir.Dir) job.Other    { return job.Other{} }
+func (s *start) Line(now time.Time) string     { return "local " + now.Format(time.RFC3339) }
+func (s *start) Title(cell rundir.Cell) string { return cell.Name }
+
+// Launch starts the ranks of a cell.
+func (s *start) Launch(cell rundir.Cell, number int) (job.Ranks, error) {
+	return ranks{s, cell, number}, nil
 }
 
-// tasks returns the number of a cell's ranks.
-func (s *start) tasks(cell rundir.Cell) int {
-	if cell.Once {
-		return 1
-	}
-	return s.spec.Tasks()
+// ranks are the ranks of a cell in a start of the run.
+type ranks struct {
+	*start
+	cell   rundir.Cell
+	number int
 }
 
-// takeStopped reports whether a rank has left the file that says that it was told to stop and has
-// saved, and removes that file.
-func (s *start) takeStopped() bool { return os.Remove(s.stoppedFile()) == nil }
+// Tell does nothing: the launcher sees by itself that ctx has ended, and the user may interrupt it
+// again.
+func (r ranks) Tell() {}
+
+// Wait runs the ranks to their end.
+func (r ranks) Wait() (code int, err error) {
+	r.code, err = r.launch(r.ctx, r.cell)
+	if r.ctx.Err() != nil {
+		r.stop() // Before the job judges the end.
+	}
+	return r.code, err
+}
 
 // launch runs a cell's ranks and returns the launcher's exit code. Every rank appends to its own
 // log; rank 0's is shown as it grows.
-func (s *start) launch(ctx context.Context, cell rundir.Cell) (code int, err error) {
-	if err := checkWorkDir(s.spec, cell); err != nil {
-		return 0, err
-	}
+func (s ranks) launch(ctx context.Context, cell rundir.Cell) (code int, err error) {
 	out, err := s.openMessages()
 	if err != nil {
 		return 0, err
@@ -157,7 +143,7 @@ func (s *start) launch(ctx context.Context, cell rundir.Cell) (code int, err err
 	defer s.warnFull()
 	launch := s.throughMPI
 	switch {
-	case s.tasks(cell) == 1:
+	case s.spec.TasksOf(cell) == 1:
 		launch = s.direct
 	case s.mpi == (mpirun{}):
 		launch = s.overTCP
@@ -165,29 +151,24 @@ func (s *start) launch(ctx context.Context, cell rundir.Cell) (code int, err err
 	return s.showing(func() (int, error) { return launch(ctx, cell, out) })
 }
 
-// rankCommand returns the command that runs one rank of a cell.
-func (s *start) rankCommand(cell rundir.Cell) []string {
-	return []string{s.spec.RunDir.Submit(), rank.Name, s.spec.RunDir.Path(), cell.Name}
-}
-
 // run runs a launcher, or a rank, in its own process group, with the given environment. If this
 // process dies, each rank ends its program.
-func (s *start) run(ctx context.Context, command, environ []string, cell rundir.Cell, out io.Writer) (int, error) {
+func (s ranks) run(ctx context.Context, command, environ []string, cell rundir.Cell, out io.Writer) (int, error) {
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = slices.Concat(environ, s.ownEnv(cell.Name), s.userEnv())
+	cmd.Env = slices.Concat(environ, s.ownEnv(cell.Name, s.number), s.userEnv())
 	cmd.Stdout, cmd.Stderr = out, out
 	return runGroup(ctx, cmd)
 }
 
 // direct runs a cell as one process: the only rank, or a shell command.
-func (s *start) direct(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
-	return s.run(ctx, s.rankCommand(cell), cluster.Alone(s.environ()), cell, out)
+func (s ranks) direct(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
+	return s.run(ctx, s.spec.RankCommand(cell, false), cluster.Alone(s.environ()), cell, out)
 }
 
 // throughMPI starts the ranks of a cell by mpirun. In a job, it would start them as a step of that
 // job, and wait for CPUs.
-func (s *start) throughMPI(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
-	return s.run(ctx, s.mpi.command(s.spec.Tasks(), s.rankCommand(cell)), submit.CleanEnviron(s.environ()), cell, out)
+func (s ranks) throughMPI(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
+	return s.run(ctx, s.mpi.command(s.spec.Tasks(), s.spec.RankCommand(cell, false)), submit.CleanEnviron(s.environ()), cell, out)
 }
 
 // warnFull warns that a log may lack output if its disk is full. The programs keep running and lose
@@ -231,27 +212,14 @@ func (r Runner) environ() []string {
 	return os.Environ()
 }
 
-// checkWorkDir refuses a cell whose directory is missing: the notebook's own, or one to which the
-// notebook changes.
-func checkWorkDir(spec submit.JobSpec, cell rundir.Cell) error {
-	dir := spec.Dir(cell)
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return nil
-	}
-	if cell.Dir == "" || filepath.Clean(dir) == filepath.Clean(spec.WorkDir) {
-		return fmt.Errorf("the notebook's folder %s is gone, and the programs run there; put it back and resume the run with: %s", dir, submit.ResumeCommand(spec.RunDir))
-	}
-	return fmt.Errorf("its folder %s does not exist; correct the notebook's %%cd, or create the folder with a line !mkdir -p above it", dir)
-}
-
 // lastSignal is the last of Linux's signals. A program that exits with 255 has ended by none.
 const lastSignal = 64
 
-// failed returns the error for a cell whose launcher ended with a code: the code of the rank that
-// failed first, if it is known.
-func (s *start) failed(code int, ends map[int]rundir.End) error {
-	status := submit.Status{State: submit.Failed, ExitCode: code}
-	if first, ok := rundir.FirstFailed(ends); ok {
+// failed returns the error for the cell that ran last: with the code of the rank that failed first,
+// the launcher's, or the job's.
+func (s *start) failed(code int) error {
+	status := submit.Status{State: submit.Failed, ExitCode: cmp.Or(s.code, code)}
+	if first, ok := rundir.FirstFailed(s.job.Ends()); ok {
 		status.ExitCode, status.FailedRank = first.Code, first.Rank
 	}
 	if signal := status.ExitCode - 128; signal > 0 && signal <= lastSignal {

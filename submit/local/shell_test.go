@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -17,7 +18,7 @@ import (
 func addShell(t *testing.T, spec *submit.JobSpec, name, script string) {
 	t.Helper()
 	cell := rundir.Cell{Name: name, Shell: true, Once: true, Args: []string{"own"}, Env: map[string]string{"V": "two  words"}}
-	if err := os.WriteFile(spec.RunDir.CellProgram(cell), []byte("#!/bin/bash\n"+script), 0o755); err != nil {
+	if err := bounded.WriteProgram(spec.RunDir.CellProgram(cell), "#!/bin/bash\n"+script); err != nil {
 		t.Fatal(err)
 	}
 	spec.Cells = append(spec.Cells, cell)

@@ -1,7 +1,8 @@
 // Package rank runs one rank of a cell to its end. The command "submit rank RUNDIR CELL" does so,
-// and that is what mpirun starts for each rank, or submit itself:
+// and that is what mpirun and srun start for each rank, or submit itself:
 //
 //	mpirun -n 4 RUNDIR/submit rank RUNDIR train
+//	srun --ntasks=4 --output=RUNDIR/logs/rank-%t.log RUNDIR/submit rank --step RUNDIR train
 //
 // It gives the program its log, its folder, its variables and the recorder of the executed
 // notebook, tells it to save and stop, and records how it ended in the run directory. So nobody has
@@ -26,7 +27,7 @@ import (
 	"gonbatch/submit/executed"
 )
 
-// Name is the name of the command.
+// Name is the name of the command, as in submit.JobSpec.RankCommand.
 const Name = "rank"
 
 // grace is how long a program has to save and end when nobody is left who would kill it.
@@ -39,15 +40,17 @@ type Runner struct {
 	Grace time.Duration
 }
 
-// exit codes of this command itself.
-const (
-	badCall  = 2
-	noRecord = 74 // EX_IOERR
-)
+// badCall is the exit code of a call that cannot work.
+const badCall = 2
 
-// Run runs the rank whose number is in the environment. args are the run directory and the cell. It
-// returns the process's exit code: the program's, or 0 if the program was told to stop and has
-// saved, because a launcher would otherwise kill the other ranks before they have saved too.
+// Step is the option of a rank in a step of SLURM, whose output is its log, and whose signals reach
+// the program too.
+const Step = "--step"
+
+// Run runs the rank whose number is in the environment. args are the run directory and the cell,
+// and Step before them. It returns the process's exit code: the program's, or 0 if the program was
+// told to stop and has saved, because a launcher would otherwise kill the other ranks before they
+// have saved too.
 func (r Runner) Run(args []string) int {
 	runtime.LockOSThread() // The kernel kills the program when the thread that started it ends.
 	p, err := r.prepare(args)
@@ -64,6 +67,8 @@ type process struct {
 	cell rundir.Cell
 	env  rundir.Env
 	rank int
+	// step is the id of SLURM's step; "" if SLURM has not started it.
+	step string
 	// grace is the time between SIGTERM and SIGKILL, if the launcher is gone.
 	grace time.Duration
 	// pmi is the number of the file by which MPICH's mpirun takes messages; "" if there is none.
@@ -75,10 +80,14 @@ type process struct {
 
 // prepare makes this process's output go to the rank's log, and returns the program.
 func (r Runner) prepare(args []string) (*process, error) {
+	step := len(args) > 0 && args[0] == Step
+	if step {
+		args = args[1:]
+	}
 	if len(args) != 2 {
 		return nil, fmt.Errorf("submit %s %q: want the run directory and a cell", Name, args)
 	}
-	spec, err := submit.ReadSpec(rundir.At(args[0]))
+	spec, err := submit.ReadDecided(rundir.At(args[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +103,20 @@ func (r Runner) prepare(args []string) (*process, error) {
 	if where.Launcher == cluster.Single && spec.Tasks() > 1 && !cell.Once {
 		return nil, fmt.Errorf("no variable has this process's rank: start %q by mpirun or submit", r.CommandLine)
 	}
-	if err := toLog(spec.RunDir.RankLog(where.Rank)); err != nil {
-		return nil, err
+	if !step {
+		if err := toLog(spec.RunDir.RankLog(where.Rank)); err != nil {
+			return nil, err
+		}
 	}
-	command := append([]string{spec.RunDir.CellProgram(cell)}, spec.CellArgs(cell)...)
+	command := spec.Program(cell)
 	p := &process{
 		Cmd: exec.Command(command[0], command[1:]...), cell: cell, env: rundir.ReadEnv(r.Getenv), rank: where.Rank,
-		grace: cmp.Or(r.Grace, grace), pmi: r.Getenv(cluster.PMIFile), recorder: r.Getenv(rundir.EnvRecorder), shell: r.Shell,
+		grace: cmp.Or(r.Grace, grace), recorder: r.Getenv(rundir.EnvRecorder), shell: r.Shell,
+	}
+	if step {
+		p.step = cluster.StepID(r.Getenv)
+	} else {
+		p.pmi = r.Getenv(cluster.PMIFile)
 	}
 	p.Dir = spec.Dir(cell)
 	p.Stdout, p.Stderr = os.Stdout, os.Stderr
@@ -138,8 +154,8 @@ func (p *process) environ(environ []string) (all []string) {
 	return append(all, own...)
 }
 
-// start starts the program, with rank 0's output going to the recorder if there is one.
-func (p *process) start() error {
+// launch starts the program, with rank 0's output going to the recorder if there is one.
+func (p *process) launch() error {
 	socket := p.recorder
 	if p.rank != 0 {
 		socket = ""
@@ -149,5 +165,5 @@ func (p *process) start() error {
 		return err
 	}
 	defer started()
-	return p.Cmd.Start()
+	return p.Start()
 }

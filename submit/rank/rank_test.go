@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/rank"
@@ -56,9 +57,9 @@ func newRun(t *testing.T, tasks int, script string) rundir.Dir {
 		{Name: "one", Env: map[string]string{"V": "cell's"}}, {Name: "shell", Shell: true, Once: true},
 	}}
 	for _, cell := range spec.Cells {
-		err = errors.Join(err, os.WriteFile(dir.CellProgram(cell), []byte("#!/bin/bash\n"+script), 0o755))
+		err = errors.Join(err, bounded.WriteProgram(dir.CellProgram(cell), "#!/bin/bash\n"+script))
 	}
-	if err := errors.Join(err, submit.WriteSpec(dir, spec)); err != nil {
+	if err := errors.Join(err, submit.WriteSpec(dir, spec, spec)); err != nil {
 		t.Fatal(err)
 	}
 	return dir

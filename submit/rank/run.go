@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"strconv"
 	"syscall"
@@ -12,27 +11,38 @@ import (
 
 	"gonbatch/internal/proc"
 	"gonbatch/internal/rundir"
+	"gonbatch/submit"
 )
 
 // run runs the program to its end.
 func (p *process) run() int {
 	signals := make(chan os.Signal, 8)
-	end := rundir.End{Rank: p.rank, Began: p.shell.Now()}
+	end := rundir.End{Rank: p.rank, Step: p.step, Began: p.shell.Now()}
 	end.Host, _ = os.Hostname() // The record tells the rank too.
-	// mpirun passes SIGUSR1 on to the rank's whole process group, and a terminal SIGINT. The program
-	// inherits that they are ignored: it gets SIGTERM instead. submit repeats a signal that is lost
-	// until the program has started.
-	signal.Ignore(syscall.SIGUSR1, syscall.SIGINT)
+	if p.step == "" {
+		// mpirun passes SIGUSR1 on to the rank's whole process group, and a terminal SIGINT. The
+		// program inherits that they are ignored: it gets SIGTERM instead. submit repeats a signal
+		// that is lost until the program has started.
+		signal.Ignore(syscall.SIGUSR1, syscall.SIGINT)
+	} else {
+		signal.Notify(signals, syscall.SIGUSR1, syscall.SIGTERM)
+	}
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.start(); err != nil {
+	if err := p.launch(); err != nil {
 		fmt.Fprintf(p.shell.Err, "gonbatch: cell %s: %v\n", p.cell.Name, err)
 		end.Code, end.Ended = cannotStart(err), p.shell.Now()
 		return p.report(end)
 	}
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGTERM)
-	ended := make(chan error, 1)
-	go func() { ended <- p.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = p.Wait() // Its state says more.
+		close(ended)
+	}()
 	code, told, alone := p.wait(signals, ended)
+	if code == rundir.RequeueCode && p.step != "" && !told && !p.hasStopped() {
+		told = within(signals, time.Second) // The program may have got the signal first.
+	}
 	end.Code, end.Told, end.Ended = code, told, p.shell.Now()
 	if usage, ok := p.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		end.Memory = usage.Maxrss * 1024
@@ -56,14 +66,17 @@ func cannotStart(err error) int {
 // wait waits for the program's end. On SIGUSR1 it tells the program to save and stop. SIGTERM says
 // that who started this process has died, or wants it to end: then the program is told too, and
 // killed after the grace time.
-func (p *process) wait(signals <-chan os.Signal, ended <-chan error) (code int, told, alone bool) {
+func (p *process) wait(signals <-chan os.Signal, ended <-chan struct{}) (code int, told, alone bool) {
 	var late <-chan time.Time
 	for {
 		select {
-		case err := <-ended:
-			return exitCode(err), told, alone
+		case <-ended:
+			return submit.ProcessCode(p.ProcessState), told, alone
 		case s := <-signals:
 			told = true
+			if p.step != "" {
+				continue // SLURM tells all processes of the step, and kills them later.
+			}
 			if s == syscall.SIGTERM && !alone {
 				alone, late = true, time.After(p.grace)
 			}
@@ -72,6 +85,16 @@ func (p *process) wait(signals <-chan os.Signal, ended <-chan error) (code int, 
 			fmt.Fprintf(p.shell.Err, "gonbatch: the program has not stopped within %.0f s of SIGTERM: it is killed\n", p.grace.Seconds())
 			p.tell(syscall.SIGKILL)
 		}
+	}
+}
+
+// within reports whether a signal comes within a time.
+func within(signals <-chan os.Signal, limit time.Duration) bool {
+	select {
+	case <-signals:
+		return true
+	case <-time.After(limit):
+		return false
 	}
 }
 
@@ -93,21 +116,6 @@ func (p *process) tell(s syscall.Signal) {
 	}
 }
 
-// exitCode returns the exit code in an error of Wait, or 128 plus the signal.
-func exitCode(err error) int {
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return 0
-	case !errors.As(err, &exit):
-		return 1
-	}
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return exit.ExitCode()
-}
-
 // report records the end and returns this process's exit code. The exit code of a program that has
 // saved counts only if the rank was told to stop, or if its trainer has left a mark: other programs
 // use that code for failures.
@@ -127,7 +135,7 @@ func (p *process) report(end rundir.End) int {
 	if errs != nil {
 		fmt.Fprintln(p.shell.Err, "gonbatch:", errs)
 		if code == 0 {
-			code = noRecord
+			code = rundir.NoRecordCode
 		}
 	}
 	if code != 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 
@@ -146,12 +145,7 @@ func checkProgram(m rundir.Manifest, dir rundir.Dir, cell rundir.Cell) error {
 // restart turns the run back into one that has not ended, and records the resumption with its
 // command line and, if there are new arguments, those of its cells and the values of all flags.
 func (rs *Runs) restart(r Run, asked submit.JobSpec, flags map[string]string) error {
-	for _, path := range []string{r.Dir.ExitStatus(), r.Dir.EndingPath()} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := rundir.ClearFailure(r.Dir); err != nil {
+	if err := rundir.ForgetEnd(r.Dir); err != nil {
 		return err
 	}
 	known, err := rundir.KnownJobs(r.Dir)

@@ -9,7 +9,6 @@ import (
 	"gonbatch/data"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
-	"gonbatch/submit/executed"
 	"gonbatch/submit/export"
 	"gonbatch/submit/export/nbcell"
 	"gonbatch/submit/report"
@@ -231,8 +230,7 @@ func (rs *Runs) describe(ctx context.Context, req Request, p stage.Prepared, dir
 	return m.Write(dir)
 }
 
-// writeJob writes the scripts that start the job into dir, and the job as it was asked for, because
-// a resumed run may get another MPI, and may have been moved.
+// writeJob writes the script that starts the job into dir, and the job.
 func writeJob(scheduler submit.Scheduler, dir rundir.Dir, asked, decided submit.JobSpec) error {
 	if batch, ok := scheduler.(submit.Batch); ok {
 		script, err := batch.Script(decided)
@@ -243,12 +241,7 @@ func writeJob(scheduler submit.Scheduler, dir rundir.Dir, asked, decided submit.
 			return err
 		}
 	}
-	if decided.Record {
-		if err := executed.WriteRankScript(dir, decided.RunDir); err != nil {
-			return err
-		}
-	}
-	return submit.WriteSpec(dir, asked)
+	return submit.WriteSpec(dir, asked, decided)
 }
 
 // handOver hands a run to its scheduler and records the job, unless that is left to the user. The

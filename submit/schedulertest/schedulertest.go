@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -297,12 +298,12 @@ func (j *job) stage(cells ...string) {
 		spec.Cells = append(spec.Cells, rundir.Cell{Name: cells[i]})
 		variables := strings.NewReplacer("$PROGRESS", dir.Progress(), "$TRAINED", dir.Trained(), "$RESTARTS", "$"+rundir.EnvRestarts)
 		text := "#!/bin/bash\n" + whoAmI + variables.Replace(cells[i+1]) + "\n"
-		if err := os.WriteFile(dir.Program(cells[i]), []byte(text), 0o755); err != nil {
+		if err := bounded.WriteProgram(dir.Program(cells[i]), text); err != nil {
 			j.t.Fatal(err)
 		}
 	}
 	m := rundir.Manifest{Name: dir.Name(), Scheduler: j.fixture.Scheduler.Name(), Cells: spec.Cells, Created: time.Now()}
-	if err := errors.Join(submit.WriteSpec(dir, spec), m.Write(dir), os.Symlink(j.runs.Self, dir.Submit())); err != nil {
+	if err := errors.Join(submit.WriteSpec(dir, spec, spec), m.Write(dir), os.Symlink(j.runs.Self, dir.Submit())); err != nil {
 		j.t.Fatal(err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"gonbatch/internal/rundir"
-	"gonbatch/slurmtmpl"
 	"gonbatch/submit"
 )
 
@@ -16,14 +15,18 @@ var taskEnded = regexp.MustCompile(`^srun: error: \S+: tasks? ([0-9]+)[-,0-9]*: 
 // searchedLines is how many lines at the end of the scheduler's log are searched.
 const searchedLines = 1000
 
-// failedRank finds the rank that failed first in the last cell that ran; 0 if the log names none.
+// failedRank finds the rank that failed first in the last cell that ran, from what the ranks have
+// recorded, or from the log; 0 if neither names one.
 func failedRank(dir rundir.Dir) int {
+	if end, ok := rundir.LastFailed(dir); ok {
+		return end.Rank
+	}
 	lines, err := submit.LastLines(dir, dir.SchedulerLog(), searchedLines)
 	if err != nil {
 		return 0
 	}
 	for i := len(lines) - 1; i >= 0; i-- {
-		if strings.HasPrefix(lines[i], slurmtmpl.CellTitle("")) {
+		if strings.HasPrefix(lines[i], "gonbatch: "+cellTitle("")) {
 			lines = lines[i:]
 			break
 		}

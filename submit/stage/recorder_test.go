@@ -17,7 +17,7 @@ func TestRecorderIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := filepath.Join(t.TempDir(), "submit")
-	err = Prepared{}.stageRecorder(submit.Shell{Self: gone}, draft.Dir)
+	err = Prepared{}.stageSubmit(submit.Shell{Self: gone}, draft.Dir)
 	if err == nil || !strings.Contains(err.Error(), gone+" was deleted or moved while it ran") {
 		t.Error(err)
 	}

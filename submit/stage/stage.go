@@ -42,7 +42,7 @@ func (p Prepared) fill(shell submit.Shell, draft *rundir.Draft) error {
 			return err
 		}
 	}
-	if err := p.stageRecorder(shell, draft.Dir); err != nil {
+	if err := p.stageSubmit(shell, draft.Dir); err != nil {
 		return err
 	}
 	if err := p.stageNotebook(draft); err != nil {
@@ -90,12 +90,12 @@ func (p Prepared) stagePrograms(dir rundir.Dir) error {
 	return nil
 }
 
-// stageRecorder puts the submit command, which writes executed.ipynb, into the run directory.
-func (p Prepared) stageRecorder(shell submit.Shell, dir rundir.Dir) error {
+// stageSubmit puts the submit command, which runs the job and its ranks, into the run directory.
+func (p Prepared) stageSubmit(shell submit.Shell, dir rundir.Dir) error {
 	if shell.Self == "" {
 		return errors.New("the path of the submit command is unknown: is /proc mounted?")
 	}
-	err := p.store(dir.Root()).Link(shell.Self, dir.Submit())
+	err := p.store(dir.Root()).Keep(shell.Self, dir.Submit())
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s was deleted or moved while it ran, and jobs need a copy of it: install it again, and submit again: %w", shell.Self, err)
 	}

@@ -48,6 +48,16 @@ func (s Store) Link(from, to string) error {
 	if err := os.Link(real, to); err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
+	return s.Keep(real, to)
+}
+
+// Keep is Link for a file that somebody may write to later, such as an installed program: to is a
+// hard link to the store's copy, or a copy.
+func (s Store) Keep(from, to string) error {
+	real, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return err
+	}
 	info, err := os.Stat(real)
 	if err != nil {
 		return err

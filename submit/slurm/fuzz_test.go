@@ -1,4 +1,4 @@
-package slurmtmpl
+package slurm
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ import (
 // srunOnce is a fake srun that runs its command as one rank.
 const srunOnce = `#!/bin/bash
 while [[ $1 == --* ]]; do shift; done
-exec "$@"
+SLURM_PROCID=0 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=1 exec "$@"
 `
 
 // printEnvironment writes its environment to a file.
@@ -34,7 +34,7 @@ var (
 	pieces = []string{"a", " ", "'", `"`, "$(exit 9)", "`id`", `\`, "\n", "=", ";", "é网", "$PATH", "#", "*", "!", "\t", "\x01", "%s", "-n", "{a,b}", "~"}
 	names  = []string{"rank", "stop", "start", "finished", "x", "PATH", "name", "value", "entry", "letter", "LD_LIBRARY_PATH", "SHELL", "code", "HOME", "A_1", "_a", "TERM"}
 	setups = []string{"set -e", "set -u", "set -f", "set -o noclobber", "set -k", "IFS=e", "trap 'echo no' EXIT", "shopt -s nullglob dotglob", "say() { :; }", "export X1=\"$x'\"", "unset start",
-		"export rank=\"$rank more\"", "f() { :; }; export -f f", "alias exec=false", "readonly stop", "y=not-exported", "set -- a b c", "export Z=$'new\\nline'", "export -n code", "set -o posix", "true || false", "umask 077"}
+		"export rank=\"$rank more\"", "f() { :; }; export -f f", "readonly stop", "y=not-exported", "set -- a b c", "export Z=$'new\\nline'", "export -n code", "set -o posix", "true || false", "umask 077"}
 )
 
 // TestRandomEnvironments: a program gets exactly the environment that a plain shell has after the
@@ -45,7 +45,7 @@ func TestRandomEnvironments(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(uint64(seed), 1))
 			spec := minimal()
-			spec.RunDir, spec.Env = rundir.At(t.TempDir()), map[string]string{}
+			spec.RunDir, spec.Nodes, spec.Env = rundir.At(t.TempDir()), 1, map[string]string{}
 			for range random.IntN(6) {
 				var value strings.Builder
 				for range random.IntN(6) {

@@ -1,7 +1,8 @@
-package slurmtmpl
+package slurm
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,24 +14,25 @@ import (
 	"time"
 
 	"gonbatch/internal/bounded"
-	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
+	"gonbatch/slurmtmpl"
 	"gonbatch/submit"
+	"gonbatch/submit/rank"
 )
 
-// srunTwice is a fake srun that runs its command as two tasks, passes SIGUSR1 on to all their
-// processes as SLURM does, and ends with the higher of their exit codes. As with
+// srunFake is a fake srun that runs its command as tasks, passes SIGUSR1 on to all their processes
+// as SLURM does, and ends with the highest of their exit codes. As with
 // --kill-on-bad-exit, it kills the other task when one fails.
-const srunTwice = `#!/bin/bash
-while [[ $1 == --* ]]; do shift; done
+const srunFake = `#!/bin/bash
+while [[ $1 == --* ]]; do case $1 in --ntasks=*) tasks=${1#*=} ;; esac; shift; done
+export SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=$tasks
 trap 'for t in $(jobs -p); do kill -USR1 $t; pkill -USR1 -P $t; done' USR1 # Before a task can say that it runs.
-SLURM_PROCID=0 "$@" & first=$!
-SLURM_PROCID=1 "$@" & second=$!
-code=0
-for task in $first $second; do
+for ((i = 0; i < tasks; i++)); do SLURM_PROCID=$i "$@" & done
+code=0 all=$(jobs -p)
+for task in $all; do
   while :; do wait $task; c=$?; kill -0 $task 2> /dev/null || break; done
   wait $task; c=$?
-  [ $c = 0 ] || kill -9 $first $second 2> /dev/null
+  [ $c = 0 ] || kill -9 $all 2> /dev/null
   [ $c -le $code ] || code=$c
 done
 exit $code
@@ -52,6 +54,25 @@ touch running-$SLURM_PROCID
 for ((i = 0; i < 300; i++)); do sleep 0.1; done
 `
 
+// asSubmit makes the test's process the submit command of a run.
+const asSubmit = "TEST_AS_SUBMIT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asSubmit) == "" {
+		os.Exit(m.Run())
+	}
+	_ = os.Unsetenv(asSubmit)
+	shell := submit.Shell{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Now: time.Now, CommandLine: os.Args}
+	if os.Args[1] == rank.Name {
+		os.Exit(rank.Runner{Shell: shell}.Run(os.Args[2:]))
+	}
+	os.Exit(RunJob(shell, os.Args[2:]))
+}
+
+func minimal() submit.JobSpec {
+	return submit.JobSpec{Name: "mnist", Nodes: 2, TasksPerNode: 1, RunDir: rundir.At("/runs/mnist-1"), Cells: []rundir.Cell{{Name: "train"}}}
+}
+
 // start is one start of a job's script in a folder, with fakes for SLURM's commands.
 type start struct {
 	dir      string
@@ -69,7 +90,7 @@ func newStart(t *testing.T) *start {
 		t.Fatal(err)
 	}
 	s.spec.RunDir, s.spec.MaxRestarts = run, 2
-	s.write(t, "srun", srunTwice)
+	s.write(t, "srun", srunFake)
 	s.write(t, "scontrol", scontrolFake)
 	s.write(t, "state", "RUNNING Reason=None")
 	return s
@@ -77,7 +98,7 @@ func newStart(t *testing.T) *start {
 
 func (s *start) write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o755); err != nil {
+	if err := bounded.WriteProgram(filepath.Join(s.dir, name), text); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -91,12 +112,13 @@ func (s *start) has(name string) bool {
 func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) {
 	t.Helper()
 	for name, text := range s.programs {
-		if err := os.WriteFile(s.spec.RunDir.Program(name), []byte(text), 0o755); err != nil {
+		if err := bounded.WriteProgram(s.spec.RunDir.Program(name), text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	script, err := Render(s.spec)
-	if err != nil {
+	script, err := slurmtmpl.Render(s.spec)
+	command := fmt.Sprintf("#!/bin/bash\n%s=1 exec %q \"$@\"\n", asSubmit, os.Args[0])
+	if err := errors.Join(err, submit.WriteSpec(s.spec.RunDir, s.spec, s.spec), bounded.WriteProgram(s.spec.RunDir.Submit(), command)); err != nil {
 		t.Fatal(err)
 	}
 	s.write(t, "script", string(script))
@@ -203,7 +225,7 @@ func TestStartsGoOn(t *testing.T) {
 	if _, err := rundir.ReadFailure(s.spec.RunDir); err == nil {
 		t.Error("the failure of the first start is still there")
 	}
-	for name, want := range map[string]string{"shells": "shell ran\nshell ran\n", "starts-0": "restart 0, requeue 75\nrestart 1, requeue 75\n"} {
+	for name, want := range map[string]string{"shells": "shell ran\n", "starts-0": "restart 0, requeue 75\nrestart 1, requeue 75\n"} {
 		if got, err := os.ReadFile(filepath.Join(s.dir, name)); string(got) != want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
 		}
@@ -246,7 +268,7 @@ func TestLostNode(t *testing.T) {
 // terminating is a fake scontrol that doesn't answer. Its n-th call sends the script SIGTERM.
 const terminating = `#!/bin/bash
 echo called >> calls
-if [ "$(grep -c '' calls)" = %d ]; then kill -TERM $(ps -o ppid= $(ps -o ppid= $PPID)); fi
+if [ "$(grep -c '' calls)" = %d ]; then kill -TERM $PPID; fi
 kill -KILL $$
 `
 
@@ -288,67 +310,4 @@ func TestTooManyRestarts(t *testing.T) {
 	if code != 75 || s.has("running-0") || !strings.Contains(out, "restarts so far: 3, and --max-restarts=2\ngonbatch: resume it with: submit resume ") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
-}
-
-// TestShellcheck checks the scripts with shellcheck, at the level of warnings: a generated script
-// need not follow the hints below.
-func TestShellcheck(t *testing.T) {
-	path, err := exec.LookPath("shellcheck")
-	if err != nil {
-		machine.Lacks(t, "shellcheck is not on PATH: apt-get install shellcheck")
-	}
-	goldens, err := filepath.Glob("testdata/*.sbatch")
-	if err != nil || len(goldens) < 3 {
-		t.Fatalf("scripts: %v, %v", goldens, err)
-	}
-	out, err := bounded.CombinedOutput(exec.Command(path, append([]string{"--severity=warning"}, goldens...)...))
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-// TestRankShell: the shell that starts a rank exits with the rank's own code, unless the rank has
-// saved.
-func TestRankShell(t *testing.T) {
-	if script := string(rendered(t)); !strings.Contains(script, "\ngonbatch_env='"+rankEnv+"'\n") ||
-		!strings.Contains(script, "\ngonbatch_rank='"+strings.Replace(rankShell, rankEnv, "'$gonbatch_env'", 1)+"'\n") {
-		t.Fatalf("the script has another:\n%s", script)
-	}
-	for _, tc := range []struct {
-		name, program string
-		code          int
-		stopped       bool
-	}{
-		{"ends well", "exit 0", 0, false},
-		{"fails", "exit 1", 1, false},
-		{"is killed", "exit 137", 137, false},
-		{"fails with the code of one that has saved", "exit 75", 1, false},
-		{"was told to stop", "kill -USR1 $PPID; exit 75", 0, true},
-		{"is a trainer that another rank has told to stop", `: > "$GONBATCH_STOPPED"; exit 75`, 0, true},
-	} {
-		stopped := filepath.Join(t.TempDir(), "stopped")
-		cmd := exec.Command("bash", "-c", "umask 022; "+rankShell, "gonbatch", "bash", "-c", tc.program)
-		cmd.Env = append(os.Environ(), "GONBATCH_STOPPED="+stopped, "SLURM_STEP_ID=3")
-		_ = bounded.Run(cmd) // The test checks its code.
-		if _, err := os.Stat(stopped); cmd.ProcessState.ExitCode() != tc.code || (err == nil) != tc.stopped {
-			t.Errorf("a program that %s: %d, file: %v", tc.name, cmd.ProcessState.ExitCode(), err)
-		}
-		if step, _ := os.ReadFile(stopped + ".failed"); (string(step) == "3\n") != (tc.code != 0) {
-			t.Errorf("a program that %s left step %q for reap", tc.name, step)
-		}
-		for _, path := range []string{stopped, stopped + ".failed"} {
-			if info, err := os.Stat(path); err == nil && info.Mode().Perm() != 0o600 && !strings.HasPrefix(tc.program, ":") {
-				t.Errorf("a program that %s left %s with mode %o", tc.name, filepath.Base(path), info.Mode().Perm())
-			}
-		}
-	}
-}
-
-func rendered(t *testing.T) []byte {
-	t.Helper()
-	script, err := Render(minimal())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return script
 }

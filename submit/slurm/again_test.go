@@ -1,4 +1,4 @@
-package slurmtmpl
+package slurm
 
 import (
 	"fmt"
@@ -29,23 +29,23 @@ func TestDeaths(t *testing.T) {
 		starts, code  int
 		says          string
 	}{
-		{name: "bad luck twice", program: fmt.Sprintf(dying, "60 80"), max: 10, starts: 3, says: "cell train died after update 80 with exit code 137; start 3 resumes from its newest checkpoint"},
-		{name: "a bug", program: fmt.Sprintf(dying, "60 80 80 90"), max: 10, starts: 3, code: 137,
+		{name: "bad luck twice", program: fmt.Sprintf(dying, "60 80"), max: 10, starts: 3, says: "cell train died after update 80 with exit code 9; start 3 resumes from its newest checkpoint"},
+		{name: "a bug", program: fmt.Sprintf(dying, "60 80 80 90"), max: 10, starts: 3, code: 9,
 			says: "cell train died after update 80 in two starts in a row: that is a bug, not bad luck, so it is not started again\n"},
-		{name: "a bug that rank 0 reports one update earlier", program: fmt.Sprintf(dying, "60 80 79 90"), max: 10, starts: 3, code: 137,
+		{name: "a bug that rank 0 reports one update earlier", program: fmt.Sprintf(dying, "60 80 79 90"), max: 10, starts: 3, code: 9,
 			says: "cell train died after update 79 in two starts in a row: that is a bug, not bad luck, so it is not started again\n"},
-		{name: "two updates apart", program: fmt.Sprintf(dying, "60 62"), max: 10, starts: 3, says: "cell train died after update 62 with exit code 137; start 3 resumes"},
-		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, code: 137,
+		{name: "two updates apart", program: fmt.Sprintf(dying, "60 62"), max: 10, starts: 3, says: "cell train died after update 62 with exit code 9; start 3 resumes"},
+		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, code: 9,
 			says: "cell train died after update 20; restarts so far: 1, and --max-restarts=1\ngonbatch: resume it with: submit resume "},
-		{name: "SLURM's restarts count", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 1, code: 137,
+		{name: "SLURM's restarts count", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 1, code: 9,
 			change: func(s *start) { s.env = []string{"SLURM_RESTART_COUNT=1"} }, says: "restarts so far: 1, and --max-restarts=1"},
-		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, code: 137, says: "--max-restarts=0"},
-		{name: "no training run", program: "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exec sleep 60\nexit 3", max: 10, starts: 1, code: 137, says: "job 12 ends with exit code 137"},
-		{name: "folders of checkpoints that are not whole, or set aside", max: 10, starts: 1, code: 137, says: "job 12 ends with exit code 137",
+		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, code: 9, says: "--max-restarts=0"},
+		{name: "no training run", program: "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exec sleep 60\nexit 3", max: 10, starts: 1, code: 3, says: "job 12 ends with exit code 3"},
+		{name: "folders of checkpoints that are not whole, or set aside", max: 10, starts: 1, code: 3, says: "job 12 ends with exit code 3",
 			program: "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exec sleep 60\ncd \"$GONBATCH_RUN_DIR/checkpoints\" && mkdir -p train/step-00000005 train/earlier-1/step-00000003 && touch train/earlier-1/step-00000003/checkpoint.json\nexit 3"},
-		{name: "a checkpoint, and no update", max: 10, starts: 2, code: 137, says: "cell train died before its first update in two starts in a row",
+		{name: "a checkpoint, and no update", max: 10, starts: 2, code: 3, says: "cell train died before its first update in two starts in a row",
 			program: "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exec sleep 60\ncd \"$GONBATCH_RUN_DIR/checkpoints\" && mkdir -p train/step-00000005 && touch train/step-00000005/checkpoint.json\nexit 3"},
-		{name: "SLURM ends the start", program: fmt.Sprintf(dying, "60"), max: 10, starts: 1, code: 137, change: func(s *start) { s.state = "COMPLETING Reason=None" },
+		{name: "SLURM ends the start", program: fmt.Sprintf(dying, "60"), max: 10, starts: 1, code: 9, change: func(s *start) { s.state = "COMPLETING Reason=None" },
 			says: "SLURM is ending this start of the job"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

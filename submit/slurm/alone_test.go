@@ -1,4 +1,4 @@
-package slurmtmpl
+package slurm
 
 import (
 	"os"

@@ -1,10 +1,11 @@
-package slurmtmpl
+package slurm
 
 import (
-	"gonbatch/internal/rundir"
 	"os"
 	"syscall"
 	"testing"
+
+	"gonbatch/internal/rundir"
 )
 
 // TestSupersededStart: a start on a node that SLURM has lost begins no cell alongside the next

@@ -1,0 +1,318 @@
+// Package job runs the cells of a job to their end: it is what a batch script starts on the job's
+// first node, as "submit job RUNDIR".
+//
+// A Machine decides what to do next, from what has happened. A driver does it, and tells the machine
+// how that went. It reaches the ranks through a Launcher, and asks a Scheduler about its own job.
+// All that must outlive this process is in the run directory, so that another start can go on.
+//
+//	driver                Machine
+//	  signal, end of a cell  ->  state
+//	  launch, mark, ask ...  <-  effects
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+)
+
+// Launcher starts ranks.
+type Launcher interface {
+	// Title describes how a cell runs, for the log.
+	Title(cell rundir.Cell) string
+	// Launch starts the ranks of a cell in a start of the run.
+	Launch(cell rundir.Cell, start int) (Ranks, error)
+}
+
+// Ranks are the ranks of a cell.
+type Ranks interface {
+	// Wait waits until all have ended and returns the launcher's exit code.
+	Wait() (int, error)
+	// Tell tells them to save and stop, again and again until they have ended: a program that is
+	// just starting may miss the first signal.
+	Tell()
+}
+
+// Scheduler is what a job asks the scheduler that has started it.
+type Scheduler interface {
+	// Name is the scheduler's name, Job the job's id, and Nodes the nodes that it has.
+	Name() string
+	Job() string
+	Nodes() string
+	// Line is the line that records a start of the run.
+	Line(now time.Time) string
+	// Restarts is how often the scheduler has started this job again.
+	Restarts() int
+	// Other finds another job of the run that runs, or is just ending.
+	Other(dir rundir.Dir) Other
+	// Word is the scheduler's word on this job.
+	Word() Word
+	// Requeue queues this job again.
+	Requeue() error
+}
+
+// Job is one start of a job.
+type Job struct {
+	Spec      submit.JobSpec
+	Launcher  Launcher
+	Scheduler Scheduler
+	// Refusal is why no cell can run, if its code is not 0.
+	Refusal Refusal
+	// Log gets the messages.
+	Log io.Writer
+	Now func() time.Time
+	// Signals are the signals to the job.
+	Signals <-chan Stop
+	// Restarts, if set, is called before a cell starts again in place.
+	Restarts func()
+
+	machine *Machine
+	start   int
+	ranks   Ranks
+	ended   chan finished
+	// last is how the last cell ended, and err why the job could not go on.
+	last finished
+	err  error
+}
+
+// finished is the end of a cell, with what its ranks have recorded.
+type finished struct {
+	cell string
+	Ended
+	ends map[int]rundir.End
+}
+
+// Run runs the job to the end of this start, and returns its exit code.
+func (j *Job) Run() int {
+	j.ended = make(chan finished, 1)
+	j.machine = NewMachine(Plan{
+		By: j.Scheduler.Name(), Job: j.Scheduler.Job(), Nodes: j.Scheduler.Nodes(), Cells: j.Spec.Cells, Title: j.Launcher.Title,
+		MaxRestarts: j.Spec.MaxRestarts, Resume: submit.ResumeCommand(j.Spec.RunDir), Refusal: j.Refusal,
+	})
+	var event Event = Begin{}
+	for {
+		event = j.next(event)
+		for pending := true; pending; {
+			select {
+			case s := <-j.Signals:
+				j.all(j.machine.Next(s))
+			default:
+				pending = false
+			}
+		}
+		effects := j.machine.Next(event)
+		if n := len(effects) - 1; n >= 0 && effects[n].Kind == End {
+			j.all(effects[:n])
+			return j.end(effects[n])
+		}
+		event = j.all(effects)
+	}
+}
+
+// next returns the event, or waits for a signal or the end of the cell if there is none.
+func (j *Job) next(event Event) Event {
+	for event == nil {
+		select {
+		case s := <-j.Signals:
+			j.all(j.machine.Next(s))
+		case j.last = <-j.ended:
+			_ = j.keep(j.last.Err) // It goes on in the event.
+			event = j.last.Ended
+		}
+	}
+	return event
+}
+
+// all does everything in a list, and returns the answer to the one question in it.
+func (j *Job) all(effects []Effect) (answer Event) {
+	for _, e := range effects {
+		if a := j.do(e); a != nil {
+			answer = a
+		}
+	}
+	return answer
+}
+
+// Cell returns the name of the cell that ran last; "" if none did.
+func (j *Job) Cell() string { return j.last.cell }
+
+// Ends returns what the ranks of the cell that ran last have recorded.
+func (j *Job) Ends() map[int]rundir.End { return j.last.ends }
+
+// Saved reports whether the cell that ran last has saved because it was told to stop.
+func (j *Job) Saved() bool { return j.last.Saved }
+
+// Err returns why the job could not go on, if that is no failure of a program.
+func (j *Job) Err() error { return j.err }
+
+// later is the time before a question is asked again.
+const later = time.Second
+
+// signalTime is how long after the scheduler's command this process may get the signal that has ended
+// both.
+const signalTime = 200 * time.Millisecond
+
+// do does something and returns the answer; nil if there is none, or if it comes later.
+func (j *Job) do(e Effect) Event {
+	if e.Later {
+		time.Sleep(later)
+	}
+	dir := j.Spec.RunDir
+	switch e.Kind {
+	case Say:
+		j.say(e.Text)
+	case Tell:
+		if j.ranks != nil {
+			j.ranks.Tell()
+		}
+	case Note:
+		go j.note()
+	case FindOther:
+		return j.Scheduler.Other(dir)
+	case AddStart:
+		return j.addStart()
+	case Check:
+		return Checked{Superseded: j.superseded(), Finished: rundir.IsFinished(dir, j.Spec.Cells[e.Cell].Name)}
+	case Launch:
+		j.launch(j.Spec.Cells[e.Cell])
+	case Ask:
+		w := j.Scheduler.Word()
+		if w.State == "" {
+			time.Sleep(signalTime)
+		}
+		w.Superseded = j.superseded()
+		return w
+	case Mark:
+		return Marked{j.keep(rundir.MarkFinished(dir, j.Spec.Cells[e.Cell].Name, j.start))}
+	case AddDeath:
+		return j.addDeath(j.Spec.Cells[e.Cell])
+	case Requeue:
+		return Requeued{j.Scheduler.Requeue()}
+	}
+	return nil
+}
+
+// keep remembers why the job cannot go on.
+func (j *Job) keep(err error) error {
+	if err != nil {
+		j.err = err
+	}
+	return err
+}
+
+func (j *Job) say(text string) { fmt.Fprintln(j.Log, "gonbatch:", text) }
+
+// superseded reports whether the run has been started again. This start may still run on a node that
+// the scheduler has lost.
+func (j *Job) superseded() bool {
+	return rundir.Env{Dir: j.Spec.RunDir, Start: j.start}.Superseded()
+}
+
+// note records the scheduler's word as it ends this start, for clusters without accounting.
+func (j *Job) note() {
+	w := j.Scheduler.Word()
+	if !j.superseded() {
+		_ = rundir.Ending{JobID: j.Scheduler.Job(), State: w.State, Reason: w.Reason}.Write(j.Spec.RunDir) // It only helps to explain.
+	}
+}
+
+// end records the end of the job.
+func (j *Job) end(e Effect) int {
+	if e.Record && !j.superseded() {
+		if err := rundir.WriteExitStatus(j.Spec.RunDir, j.Scheduler.Job(), e.Code); err != nil {
+			j.say(fmt.Sprintf("the end of the job cannot be recorded: %v", err))
+		}
+	}
+	return e.Code
+}
+
+// addStart records a start and prepares its files.
+func (j *Job) addStart() (s Started) {
+	dir, id := j.Spec.RunDir, j.Scheduler.Job()
+	if j.start > 0 && j.Restarts != nil {
+		j.Restarts()
+	}
+	n, err := rundir.AddStart(dir, j.Scheduler.Line(j.Now()))
+	if err != nil {
+		return Started{Err: j.keep(err)}
+	}
+	j.start, s.Number = n, n
+	starts, err := rundir.ReadStarts(dir)
+	s.Err = j.keep(errors.Join(err, rundir.ForgetEnd(dir)))
+	_ = rundir.NoteLogs(dir) // It only helps to explain.
+	if id == "" {
+		return s
+	}
+	s.Restarts = -1
+	for _, one := range starts {
+		if one.ID == id {
+			s.Restarts++
+		}
+	}
+	s.Restarts = max(s.Restarts, j.Scheduler.Restarts())
+	return s
+}
+
+// addDeath records the death of a training run.
+func (j *Job) addDeath(cell rundir.Cell) Died {
+	dir := j.Spec.RunDir
+	d := Died{Death: rundir.Death{Start: j.start, Cell: cell.Name, Update: rundir.ReadProgress(dir)}}
+	if d.Trains = d.Update > 0 || rundir.HasCheckpoints(dir, cell.Name); !d.Trains {
+		return d
+	}
+	_, last, err := rundir.LastDeaths(dir)
+	if err != nil {
+		d.Err = err
+		return d
+	}
+	d.Repeats = d.Death.Repeats(last)
+	d.Err = rundir.AddDeath(dir, d.Death)
+	return d
+}
+
+// launch starts the ranks of a cell. Their end comes as an event.
+func (j *Job) launch(cell rundir.Cell) {
+	dir := j.Spec.RunDir
+	j.ranks = nil
+	err := rundir.ClearProgress(dir)
+	if err == nil {
+		if err = j.Spec.CheckDir(cell); err != nil {
+			_ = rundir.AppendLog(dir.RankLog(0), fmt.Sprintf("gonbatch: cell %s: %v", cell.Name, err)) // The job says so too.
+		}
+	}
+	if err == nil {
+		j.ranks, err = j.Launcher.Launch(cell, j.start)
+	}
+	if err != nil {
+		j.ended <- finished{cell: cell.Name, Ended: Ended{Err: err}}
+		return
+	}
+	start, ranks := j.start, j.ranks
+	go func() {
+		code, err := ranks.Wait()
+		j.ended <- j.judge(cell, start, code, err)
+	}()
+}
+
+// judge says how a cell has ended, from the launcher's exit code and what the ranks have recorded.
+func (j *Job) judge(cell rundir.Cell, start, code int, err error) finished {
+	dir := j.Spec.RunDir
+	ends, readErr := rundir.ReadEnds(dir, start, cell.Name)
+	e := Ended{Code: code, All: true, Saved: os.Remove(dir.Stopped(fmt.Sprint(start))) == nil, Err: cmp.Or(err, readErr)}
+	for rank := range j.Spec.TasksOf(cell) {
+		if end, ok := ends[rank]; e.All && (!ok || end.Code != 0 && !end.Saved) {
+			e.All, e.Silent = false, rank
+		}
+		e.Saved = e.Saved || ends[rank].Saved
+	}
+	if first, ok := rundir.FirstFailed(ends); ok && (code != 0 || !e.Saved) {
+		e.Code = first.Code
+	}
+	return finished{cell.Name, e, ends}
+}

@@ -1,0 +1,429 @@
+package job
+
+import (
+	"fmt"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+)
+
+// Plan is what a job has to do.
+type Plan struct {
+	// By is the scheduler's name, Job the job's id in it, and Nodes where this start runs. Without a
+	// scheduler, nobody ends a start or queues the job again, and the job says only what somebody
+	// in front of it has to know.
+	By, Job, Nodes string
+	Cells          []rundir.Cell
+	// Title describes how a cell runs, for the log.
+	Title func(rundir.Cell) string
+	// MaxRestarts is how often the job may start again.
+	MaxRestarts int
+	// Resume is the command that resumes the run.
+	Resume string
+	// Refusal is set if no cell can run, because the setup has failed, for example.
+	Refusal Refusal
+}
+
+// Refusal is why no cell can run, and the job's exit code.
+type Refusal struct {
+	Text string
+	Code int
+}
+
+// An Event is something that has happened: a signal, or the answer to an Effect.
+type Event any
+
+// The events. Begin comes first, and Stop at any time. The others answer the effect before them.
+type (
+	// Begin begins this start of the job.
+	Begin struct{}
+	// Stop is a signal: the programs must save and stop, because the time limit is near, or because
+	// the scheduler wants the start to end.
+	Stop struct{ Near bool }
+	// Other is another job of the run that has not ended, or is ending; "" if there is none.
+	Other struct {
+		ID     string
+		Ending bool
+	}
+	// Started is the number of the start that was recorded, and how often the job has started again.
+	Started struct {
+		Number, Restarts int
+		Err              error
+	}
+	// Checked says whether the run has a newer start, and whether the cell has succeeded.
+	Checked struct{ Superseded, Finished bool }
+	// Ended says how a cell has ended: the launcher's exit code, or that of the rank that failed
+	// first, whether a rank has saved, and whether each rank says that it has ended well.
+	Ended struct {
+		Code       int
+		Saved, All bool
+		// Silent is the first rank that does not say so.
+		Silent int
+		Err    error
+	}
+	// Word is the scheduler's word on this job; "" if it doesn't answer. Superseded is set if the
+	// run has a newer start.
+	Word struct {
+		State, Reason string
+		Superseded    bool
+	}
+	// Marked says whether the cell's success is recorded.
+	Marked struct{ Err error }
+	// Died says where a training run died. It is no training run, or had not begun, if Trains is
+	// not set.
+	Died struct {
+		rundir.Death
+		Trains, Repeats bool
+		Err             error
+	}
+	// Requeued says whether the scheduler has queued the job again.
+	Requeued struct{ Err error }
+)
+
+// Kind is what an Effect does.
+type Kind string
+
+// The effects. Each is answered by the event in its comment; those without go on by themselves.
+const (
+	Say       Kind = "say"        // Text, in the job's log
+	Tell      Kind = "tell"       // the ranks to save and stop
+	Note      Kind = "note"       // the scheduler's word in the run directory
+	FindOther Kind = "find other" // Other, after a while if Later is set
+	AddStart  Kind = "add start"  // Started
+	Check     Kind = "check"      // Checked
+	Launch    Kind = "launch"     // Ended
+	Ask       Kind = "ask"        // Word, after a while if Later is set
+	Mark      Kind = "mark"       // Marked
+	AddDeath  Kind = "add death"  // Died
+	Requeue   Kind = "requeue"    // Requeued
+	End       Kind = "end"        // none: the job's process ends with Code; the end is recorded if Record is set
+)
+
+// Effect is something to do.
+type Effect struct {
+	Kind   Kind
+	Cell   int
+	Text   string
+	Code   int
+	Later  bool
+	Record bool
+}
+
+// state is what a Machine waits for.
+type state string
+
+const (
+	beginning  state = "beginning"
+	finding    state = "finding another job"
+	starting   state = "recording the start"
+	refusing   state = "asking why no cell can run"
+	checking   state = "checking a cell"
+	running    state = "running a cell"
+	asking     state = "asking how the scheduler sees the end"
+	marking    state = "marking a cell"
+	dying      state = "recording a death"
+	restarting state = "recording a restart"
+	saved      state = "asking before it is queued again"
+	queueing   state = "queueing the job again"
+	over       state = "over"
+)
+
+// Machine decides what a job does next: a state, and a table of what follows from an event in it.
+// It does nothing by itself and knows no clock, so a test can tell it any story.
+type Machine struct {
+	Plan
+	state    state
+	start    int
+	restarts int
+	cell     int
+	ended    Ended
+	death    string // The last death of a training run, in words.
+	// stop is set once the programs must stop, and terminated once the scheduler wants the start to
+	// end.
+	stop, terminated bool
+	asked            bool // Whether the scheduler has not answered once.
+}
+
+// NewMachine returns the machine of a start that has not begun.
+func NewMachine(p Plan) *Machine { return &Machine{Plan: p, state: beginning} }
+
+// Next returns what follows from an event.
+func (m *Machine) Next(e Event) []Effect {
+	if s, ok := e.(Stop); ok {
+		return m.stopped(s)
+	}
+	switch m.state {
+	case beginning:
+		return m.to(finding, Effect{Kind: FindOther})
+	case finding:
+		return m.found(e.(Other))
+	case starting:
+		return m.started(e.(Started))
+	case refusing:
+		return m.refused(e.(Word))
+	case checking:
+		return m.checked(e.(Checked))
+	case running:
+		return m.cellEnded(e.(Ended))
+	case asking:
+		return m.answered(e.(Word))
+	case marking:
+		return m.marked(e.(Marked))
+	case dying:
+		return m.died(e.(Died))
+	case restarting:
+		return m.restarted(e.(Started))
+	case saved:
+		return m.maySave(e.(Word))
+	case queueing:
+		return m.requeued(e.(Requeued))
+	}
+	return nil
+}
+
+// to changes the state and returns the effects.
+func (m *Machine) to(s state, effects ...Effect) []Effect {
+	m.state = s
+	return effects
+}
+
+func say(format string, args ...any) Effect {
+	return Effect{Kind: Say, Text: fmt.Sprintf(format, args...)}
+}
+
+// note is say for the log of a scheduler's job.
+func (m *Machine) note(format string, args ...any) []Effect {
+	if m.By == "" {
+		return nil
+	}
+	return []Effect{say(format, args...)}
+}
+
+// finish ends the job with a code, and records that, for clusters without accounting.
+func (m *Machine) finish(code int, says ...Effect) []Effect {
+	says = append(says, m.note("job %s ends with exit code %d", m.Job, code)...)
+	return m.to(over, append(says, Effect{Kind: End, Code: code, Record: m.By != ""})...)
+}
+
+// leave ends this start without a record: the job goes on elsewhere, or the scheduler knows better
+// how it ends.
+func (m *Machine) leave(code int, why Effect) []Effect {
+	return m.to(over, why, Effect{Kind: End, Code: code})
+}
+
+// stopped handles a signal. Only the first is passed on; a SIGTERM may follow.
+func (m *Machine) stopped(s Stop) (effects []Effect) {
+	if !m.stop {
+		if s.Near {
+			effects = m.note("SIGUSR1: the time limit is near")
+		} else {
+			effects = m.note("SIGTERM: %s ends this start of the job", m.By)
+		}
+		if m.state == running && !m.Cells[m.cell].Once {
+			effects = append(effects, Effect{Kind: Tell})
+		}
+	}
+	m.stop = true
+	if !s.Near && !m.terminated && m.By != "" {
+		m.terminated = true
+		effects = append(effects, Effect{Kind: Note})
+	}
+	return effects
+}
+
+// found waits until no other job of the run is ending, and leaves the run alone if one runs.
+func (m *Machine) found(o Other) []Effect {
+	switch {
+	case o.ID == "":
+		return m.to(starting, Effect{Kind: AddStart})
+	case o.Ending:
+		return []Effect{{Kind: FindOther, Later: true}}
+	}
+	return m.leave(1, say("job %s runs in this run directory: job %s leaves it alone", o.ID, m.Job))
+}
+
+func (m *Machine) started(s Started) []Effect {
+	if s.Err != nil {
+		return m.finish(rundir.NoRecordCode, say("%v", s.Err))
+	}
+	m.start, m.restarts = s.Number, s.Restarts
+	hello := m.note("job %s, start %d, on %s", m.Job, m.start, m.Nodes)
+	switch {
+	case m.MaxRestarts > 0 && m.restarts > m.MaxRestarts:
+		return m.finish(rundir.RequeueCode, append(hello, say("%s", m.limit()), say("resume it with: %s", m.Resume))...)
+	case m.Refusal.Code != 0:
+		return m.to(refusing, append(hello, Effect{Kind: Ask})...)
+	}
+	return append(hello, m.next(0)...)
+}
+
+// refused ends a job that cannot run a cell. If the scheduler is ending it, that may be why.
+func (m *Machine) refused(w Word) []Effect {
+	switch ending, undecided := m.ending(w); {
+	case undecided:
+		return []Effect{{Kind: Ask, Later: true}}
+	case ending:
+		return m.leave(m.Refusal.Code, say("%s is ending this start of the job", m.By))
+	case m.Refusal.Text == "":
+		return m.finish(m.Refusal.Code)
+	}
+	return m.finish(m.Refusal.Code, say("%s", m.Refusal.Text))
+}
+
+func (m *Machine) limit() string {
+	return fmt.Sprintf("restarts so far: %d, and --max-restarts=%d", m.restarts, m.MaxRestarts)
+}
+
+// next goes on with a cell, or ends the job after the last.
+func (m *Machine) next(cell int) []Effect {
+	if m.cell = cell; cell == len(m.Cells) {
+		return m.finish(0)
+	}
+	return m.to(checking, Effect{Kind: Check, Cell: cell})
+}
+
+// superseded ends this start: the cells and the place in the queue now belong to the next one.
+func (m *Machine) superseded() []Effect {
+	return m.leave(rundir.RequeueCode, say("the run has been started again: start %d ends", m.start))
+}
+
+func (m *Machine) checked(c Checked) []Effect {
+	switch {
+	case c.Superseded:
+		return m.superseded()
+	case c.Finished:
+		return append([]Effect{say("cell %s succeeded in an earlier start", m.Cells[m.cell].Name)}, m.next(m.cell+1)...)
+	case m.stop:
+		return m.to(saved, Effect{Kind: Ask})
+	}
+	return m.to(running, append(m.note("%s", m.Title(m.Cells[m.cell])), Effect{Kind: Launch, Cell: m.cell})...)
+}
+
+// signalled is the exit code of a launcher that SIGUSR1 has ended: the signal came before it was
+// ready.
+const signalled = 128 + 10
+
+// cellEnded judges a cell's end, and asks the scheduler before it believes it: if a node was lost,
+// the launcher's exit code may be 0.
+func (m *Machine) cellEnded(e Ended) []Effect {
+	ranks := !m.Cells[m.cell].Once
+	if e.Code == signalled && m.stop && ranks {
+		e.Code, e.Saved = 0, true
+	}
+	m.ended, m.asked = e, false
+	switch {
+	case e.Err != nil:
+		return m.finish(1, say("cell %s: %v", m.Cells[m.cell].Name, e.Err))
+	case e.Code == 0 && e.Saved && ranks:
+		return m.to(saved, Effect{Kind: Ask})
+	}
+	return m.to(asking, Effect{Kind: Ask})
+}
+
+// ending reports whether the scheduler is ending this start. Its own kill may end the command that
+// asks it before this process, so no answer after SIGTERM means that too; the signal may come a
+// moment after the launcher's end. undecided is set if the question must be asked again.
+func (m *Machine) ending(w Word) (ending, undecided bool) {
+	switch {
+	case w.State == completing:
+		return true, false
+	case w.State != "":
+		return false, false
+	case m.terminated:
+		return true, false
+	}
+	undecided = !m.asked
+	m.asked = true
+	return false, undecided
+}
+
+// completing is the scheduler's state of a job that it is ending, and timeLimit its reason for one
+// that has reached its time limit, in the words of SLURM.
+const (
+	completing = "COMPLETING"
+	timeLimit  = "TimeLimit"
+)
+
+func (m *Machine) answered(w Word) []Effect {
+	ending, undecided := m.ending(w)
+	code, name := m.ended.Code, m.Cells[m.cell].Name
+	switch {
+	case w.Superseded:
+		return m.superseded()
+	case undecided:
+		return []Effect{{Kind: Ask, Later: true}}
+	case ending:
+		return m.leave(max(code, 1), say("%s is ending this start of the job", m.By))
+	case code == 0 && m.ended.All:
+		return m.to(marking, Effect{Kind: Mark, Cell: m.cell})
+	case code == 0:
+		return m.finish(1, say("cell %s: its launcher says that all went well, but rank %d has not recorded that it ended well", name, m.ended.Silent))
+	case m.Cells[m.cell].Once || m.stop:
+		return m.finish(code)
+	}
+	return m.to(dying, Effect{Kind: AddDeath, Cell: m.cell})
+}
+
+// marked goes on with the next cell. A success that is not recorded would run again, for ever: it
+// ends the job, with its own exit code.
+func (m *Machine) marked(e Marked) []Effect {
+	if e.Err != nil {
+		return m.finish(rundir.NoRecordCode, say("cell %s has succeeded, but that cannot be recorded: %v", m.Cells[m.cell].Name, e.Err))
+	}
+	return m.next(m.cell + 1)
+}
+
+// died starts a training run again whose rank died, unless the start before died at the same
+// update.
+func (m *Machine) died(d Died) []Effect {
+	switch {
+	case d.Err != nil:
+		return m.finish(m.ended.Code, say("%v", d.Err))
+	case !d.Trains:
+		return m.finish(m.ended.Code)
+	case d.Repeats:
+		return m.finish(m.ended.Code, say("%s", submit.DescribeRepeat(d.Death)))
+	case m.restarts >= m.MaxRestarts:
+		return m.finish(m.ended.Code, say("%s; %s", submit.DescribeDeath(d.Death), m.limit()), say("resume it with: %s", m.Resume))
+	}
+	m.death = submit.DescribeDeath(d.Death)
+	return m.to(restarting, Effect{Kind: AddStart})
+}
+
+// restarted goes on with the cell whose rank died.
+func (m *Machine) restarted(s Started) []Effect {
+	if s.Err != nil {
+		return m.finish(m.ended.Code, say("%s with exit code %d, and no other start can be recorded: %v", m.death, m.ended.Code, s.Err))
+	}
+	m.start, m.restarts = s.Number, max(s.Restarts, m.restarts+1)
+	again := say("%s with exit code %d; start %d resumes from its newest checkpoint", m.death, m.ended.Code, m.start)
+	return append([]Effect{again}, m.next(m.cell)...)
+}
+
+// maySave queues the job again once the ranks have saved, if it may.
+func (m *Machine) maySave(w Word) []Effect {
+	switch {
+	case w.Superseded:
+		return m.superseded()
+	case m.By == "":
+		return m.finish(rundir.RequeueCode)
+	case w.State == completing && w.Reason != timeLimit:
+		return m.leave(rundir.RequeueCode, say("the ranks have saved; %s is ending this start of the job", m.By))
+	case m.MaxRestarts == 0:
+		return m.notQueued("--max-restarts=0")
+	case m.restarts >= m.MaxRestarts:
+		return m.notQueued(m.limit())
+	}
+	return m.to(queueing, Effect{Kind: Requeue})
+}
+
+func (m *Machine) requeued(r Requeued) []Effect {
+	if r.Err != nil {
+		return m.notQueued(r.Err.Error())
+	}
+	return m.leave(rundir.RequeueCode, say("the ranks have saved; job %s is queued again", m.Job))
+}
+
+func (m *Machine) notQueued(why string) []Effect {
+	return m.finish(rundir.RequeueCode, say("the ranks have saved, but the job is not queued again: %s", why), say("resume it with: %s", m.Resume))
+}

@@ -1,0 +1,296 @@
+package slurm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/internal/cluster"
+	"gonbatch/internal/plural"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/job"
+)
+
+// inside is SLURM as a job sees it on its first node: srun starts the ranks, and scontrol tells
+// about the job.
+type inside struct {
+	shell submit.Shell
+	spec  submit.JobSpec
+	// path is where SLURM's commands are: PATH before the job's setup could change it.
+	path string
+}
+
+var (
+	_ job.Launcher  = inside{}
+	_ job.Scheduler = inside{}
+)
+
+// Name is SLURM's name, for messages.
+func (in inside) Name() string { return "SLURM" }
+
+// Job is the job's id.
+func (in inside) Job() string { return cluster.JobID(in.shell.Getenv) }
+
+// Nodes are the job's nodes, in SLURM's short form.
+func (in inside) Nodes() string { return in.shell.Getenv("SLURM_JOB_NODELIST") }
+
+// Line records a start: "job ID TIME CLUSTER".
+func (in inside) Line(now time.Time) string {
+	words := []string{"job", in.Job(), now.Format("2006-01-02T15:04:05-0700"), in.shell.Getenv("SLURM_CLUSTER_NAME")}
+	return strings.TrimSpace(strings.Join(words, " "))
+}
+
+// Restarts is how often SLURM has started the job again.
+func (in inside) Restarts() int {
+	n, _ := strconv.Atoi(in.shell.Getenv("SLURM_RESTART_COUNT")) // It is unset in the first start.
+	return n
+}
+
+// How long SLURM's commands may take. The controller may be busy, or down.
+const (
+	askLimit     = 30 * time.Second
+	requeueLimit = time.Minute
+)
+
+// run runs one of SLURM's commands.
+func (in inside) run(limit time.Duration, name string, args ...string) ([]byte, error) {
+	path, err := in.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return submit.ExecRunner{Timeout: limit, Env: in.shell.Environ}.Run(context.Background(), path, args...)
+}
+
+// find finds one of SLURM's commands.
+func (in inside) find(name string) (string, error) {
+	for _, dir := range filepath.SplitList(in.path) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return filepath.Abs(path)
+		}
+	}
+	return "", fmt.Errorf("%s: %w", name, exec.ErrNotFound)
+}
+
+// wordLine is the line of scontrol with a job's state. No job name can match it.
+var wordLine = regexp.MustCompile(`(?m)^\s+JobState=(\S+) Reason=(\S+)`)
+
+// ask asks for a job's state, and returns the answer too.
+func (in inside) ask(id string) (w job.Word, text string) {
+	out, _ := in.run(askLimit, "scontrol", "show", "job", id) // No answer is a word, too.
+	if m := wordLine.FindSubmatch(out); m != nil {
+		w.State, w.Reason = string(m[1]), string(m[2])
+	}
+	return w, string(out)
+}
+
+// Word is SLURM's word on this job.
+func (in inside) Word() job.Word {
+	w, _ := in.ask(in.Job())
+	return w
+}
+
+// Other finds another job that has started this run and runs, is suspended, or is just ending.
+// Clusters reuse ids, so it must have the run's script.
+func (in inside) Other(dir rundir.Dir) (found job.Other) {
+	starts, _ := rundir.ReadStarts(dir) // AddStart fails if they cannot be read.
+	asked := []string{"", in.Job()}
+	for _, s := range slices.Backward(starts) {
+		if slices.Contains(asked, s.ID) {
+			continue
+		}
+		asked = append(asked, s.ID)
+		w, text := in.ask(s.ID)
+		if !slices.Contains(strings.Split(text, "\n"), "   Command="+dir.Script()) {
+			continue
+		}
+		switch parseState(w.State) {
+		case submit.Running:
+			if w.State != completing {
+				return job.Other{ID: s.ID}
+			}
+			found = job.Other{ID: s.ID, Ending: true}
+		case submit.Suspended:
+			return job.Other{ID: s.ID}
+		}
+	}
+	return found
+}
+
+// Requeue queues this job again.
+func (in inside) Requeue() error {
+	_, err := in.run(requeueLimit, "scontrol", "requeue", in.Job())
+	if command := (*submit.CommandError)(nil); errors.As(err, &command) && command.Output != "" {
+		return errors.New(command.Output)
+	}
+	return err
+}
+
+// cellTitle returns the beginning of the line that the job writes to its log before a cell.
+func cellTitle(cell string) string { return "cell " + cell }
+
+// Title describes how a cell runs.
+func (in inside) Title(cell rundir.Cell) string {
+	where := "on " + plural.Of(in.spec.Tasks(), "rank")
+	if cell.Once {
+		where = "once, on the first node"
+	}
+	return fmt.Sprintf("%s %s: %s", cellTitle(cell.Name), where, shellescape.QuoteCommand(in.spec.Program(cell)))
+}
+
+// exportAll gives the cells the job's environment, whatever "sbatch --export" gave it.
+const exportAll = "--export=ALL"
+
+// srunOptions returns srun's options for a cell.
+func srunOptions(spec submit.JobSpec, cell rundir.Cell) []string {
+	options := []string{
+		fmt.Sprintf("--nodes=%d", spec.Nodes),
+		fmt.Sprintf("--ntasks=%d", spec.Tasks()),
+		fmt.Sprintf("--ntasks-per-node=%d", spec.TasksPerNode),
+		"--mpi=" + cmp.Or(spec.MPI, "none"),
+		"--kill-on-bad-exit=1",
+		exportAll,
+	}
+	logs := rundir.At(escapePattern(spec.RunDir.Path()))
+	log := logs.RankLogPattern("%t")
+	if cell.Once {
+		options = []string{"--nodes=1", "--relative=0", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--input=none", exportAll}
+		log = logs.RankLog(0)
+	}
+	if spec.CPUsPerTask > 0 {
+		options = append(options, fmt.Sprintf("--cpus-per-task=%d", spec.CPUsPerTask))
+	}
+	if dir := spec.Dir(cell); dir != "" {
+		options = append(options, "--chdir="+dir)
+	}
+	return append(options, "--open-mode=append", "--output="+log)
+}
+
+// escapePattern doubles each "%" of a path, which would begin a placeholder in a pattern of SLURM.
+func escapePattern(path string) string { return strings.ReplaceAll(path, "%", "%%") }
+
+// Launch starts the ranks of a cell by srun.
+func (in inside) Launch(cell rundir.Cell, start int) (job.Ranks, error) {
+	srun, err := in.find("srun")
+	if err != nil {
+		return nil, err
+	}
+	dir := in.spec.RunDir
+	args := append(srunOptions(in.spec, cell), in.spec.RankCommand(cell, true)...)
+	s := &step{inside: in, cmd: exec.Command(srun, args...), cell: cell.Name, start: start, over: make(chan struct{})}
+	s.cmd.Env = in.environ(cell, start)
+	s.cmd.Stdout, s.cmd.Stderr = in.shell.Out, in.shell.Err
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("run %s: %w", dir.Name(), err)
+	}
+	if !cell.Once {
+		go s.reap()
+	}
+	return s, nil
+}
+
+// A job that was queued from within another job inherits its variables. These would bind the ranks
+// to the other job's CPUs, or give them the other job's ranks.
+var inherited = append([]string{"SLURM_CPU_BIND", "SLURM_STEP", "SLURM_SRUN_", "SLURM_LAUNCH_NODE_IPADDR", "SLURM_MPI_TYPE", rundir.EnvUserPrefix}, cluster.Prefixes...)
+
+// fence is SLURM's kind of fence for PMIx. The tree fence, and so SLURM's default too (mixed), can
+// release a rank before all have arrived. Then the rank leaves MPI_Init before another is ready for
+// its messages, and that one dies (https://github.com/open-mpi/ompi/issues/12495). The ring fence
+// waits for all.
+const fence = "SLURM_PMIX_FENCE"
+
+// environ returns srun's environment. The user's variables travel under names that srun does not
+// know, with the values that the job's setup has left them; a rank gives them their names back.
+func (in inside) environ(cell rundir.Cell, start int) []string {
+	env := in.spec.RankEnv("1")
+	env.Cell, env.Start, env.Stopped = cell.Name, start, in.spec.RunDir.Stopped(strconv.Itoa(start))
+	var all, users []string
+	for _, v := range in.shell.Environ {
+		name, value, _ := strings.Cut(v, "=")
+		_, given := in.spec.Env[name]
+		switch {
+		case slices.Contains(cluster.Names, name), slices.ContainsFunc(inherited, func(p string) bool { return strings.HasPrefix(name, p) }):
+		case given && in.spec.HasSetup():
+			users = append(users, rundir.EnvUserPrefix+name+"="+value)
+		default:
+			all = append(all, v)
+		}
+	}
+	if !in.spec.HasSetup() {
+		for _, v := range rundir.SortedVars(in.spec.Env) {
+			users = append(users, rundir.EnvUserPrefix+v.String())
+		}
+	}
+	if in.shell.Getenv(fence) == "" {
+		all = append(all, fence+"=ring")
+	}
+	all = append(all, "PATH="+in.path)
+	for _, v := range env.Vars() {
+		all = append(all, v.String())
+	}
+	return append(all, users...)
+}
+
+// step is a step of the job: srun, and the ranks that it has started.
+type step struct {
+	inside
+	cmd   *exec.Cmd
+	cell  string
+	start int
+	over  chan struct{}
+}
+
+// Wait waits for srun's end.
+func (s *step) Wait() (int, error) {
+	_ = s.cmd.Wait() // Its state says more.
+	close(s.over)
+	return submit.ProcessCode(s.cmd.ProcessState), nil
+}
+
+// every calls do at intervals until the step is over, or do returns false.
+func (s *step) every(interval time.Duration, do func() bool) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for do() {
+		select {
+		case <-s.over:
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Tell passes the stop on through srun.
+func (s *step) Tell() {
+	go s.every(interval, func() bool { return s.cmd.Process.Signal(stopSignal) == nil })
+}
+
+// interval is the time between two looks at a step.
+const interval = 10 * time.Second
+
+// reap ends the step again if it still runs 10 s after a rank has failed. SLURM loses its order to
+// end a step on a node that has not started it yet, for example because of a slow prolog.
+func (s *step) reap() {
+	failed := false
+	s.every(interval, func() bool {
+		ends, _ := rundir.ReadEnds(s.spec.RunDir, s.start, s.cell) // Without an answer, the next one counts.
+		first, ok := rundir.FirstFailed(ends)
+		if ok && failed {
+			_, _ = s.run(requeueLimit, "scancel", "--signal=KILL", s.Job()+"."+first.Step) // It is tried again.
+		}
+		failed = ok
+		return true
+	})
+}
