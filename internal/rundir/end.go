@@ -34,13 +34,14 @@ type End struct {
 // folder for each cell, with a file for each rank.
 func (d Dir) Ends() string { return d.join("ends") }
 
-func (d Dir) endsOf(start int, cell string) string {
+// EndsOf returns the path of the folder with the ends of a cell's ranks in a start of the run.
+func (d Dir) EndsOf(start int, cell string) string {
 	return filepath.Join(d.Ends(), strconv.Itoa(start), cell)
 }
 
 // Write records the end of a rank in a start of the run.
 func (e End) Write(d Dir, start int, cell string) error {
-	folder := d.endsOf(start, cell)
+	folder := d.EndsOf(start, cell)
 	// Create only these folders: a run directory that somebody has removed must not come back.
 	for _, path := range []string{d.Ends(), filepath.Dir(folder), folder} {
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -55,7 +56,7 @@ func (e End) Write(d Dir, start int, cell string) error {
 
 // ReadEnds returns the recorded ends of a cell's ranks in a start of the run, by rank.
 func ReadEnds(d Dir, start int, cell string) (map[int]End, error) {
-	entries, err := os.ReadDir(d.endsOf(start, cell))
+	entries, err := os.ReadDir(d.EndsOf(start, cell))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("ends of cell %s: %w", cell, err)
 	}
@@ -65,7 +66,7 @@ func ReadEnds(d Dir, start int, cell string) (map[int]End, error) {
 			continue // It is being written.
 		}
 		var e End
-		if err := ReadJSON(filepath.Join(d.endsOf(start, cell), entry.Name()), &e); err != nil {
+		if err := ReadJSON(filepath.Join(d.EndsOf(start, cell), entry.Name()), &e); err != nil {
 			return nil, fmt.Errorf("ends of cell %s: %w", cell, err)
 		}
 		ends[e.Rank] = e
@@ -94,7 +95,7 @@ func LastFailed(d Dir) (first End, ok bool) {
 	if err != nil {
 		return first, false
 	}
-	cells, _ := os.ReadDir(filepath.Dir(d.endsOf(start, "any"))) // There may be none.
+	cells, _ := os.ReadDir(filepath.Dir(d.EndsOf(start, "any"))) // There may be none.
 	all := map[int]End{}
 	for _, cell := range cells {
 		ends, _ := ReadEnds(d, start, cell.Name()) // Others may be readable.
@@ -103,4 +104,14 @@ func LastFailed(d Dir) (first End, ok bool) {
 		}
 	}
 	return FirstFailed(all)
+}
+
+// Refresh makes the next reader of a folder in this process see what other nodes have written there:
+// a network file system asks its server again about a folder in which its client has changed
+// something.
+func Refresh(folder string) {
+	if f, err := os.CreateTemp(folder, ".refresh-"); err == nil {
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"gonbatch/internal/rundir"
@@ -76,6 +77,7 @@ type Job struct {
 	start   int
 	ranks   Ranks
 	ended   chan finished
+	notes   sync.WaitGroup
 	// last is how the last cell ended, and err why the job could not go on.
 	last finished
 	err  error
@@ -154,8 +156,8 @@ func (j *Job) Err() error { return j.err }
 // later is the time before a question is asked again.
 const later = time.Second
 
-// signalTime is how long after the scheduler's command this process may get the signal that has ended
-// both.
+// signalTime is how long after the scheduler's command this process may get the signal that has
+// ended both.
 const signalTime = 200 * time.Millisecond
 
 // do does something and returns the answer; nil if there is none, or if it comes later.
@@ -172,7 +174,7 @@ func (j *Job) do(e Effect) Event {
 			j.ranks.Tell()
 		}
 	case Note:
-		go j.note()
+		j.notes.Go(j.note)
 	case FindOther:
 		return j.Scheduler.Other(dir)
 	case AddStart:
@@ -181,6 +183,11 @@ func (j *Job) do(e Effect) Event {
 		return Checked{Superseded: j.superseded(), Finished: rundir.IsFinished(dir, j.Spec.Cells[e.Cell].Name)}
 	case Launch:
 		j.launch(j.Spec.Cells[e.Cell])
+	case Look:
+		rundir.Refresh(dir.EndsOf(j.start, j.Spec.Cells[e.Cell].Name))
+		j.last = j.judge(j.Spec.Cells[e.Cell], j.start, j.last.Code, nil)
+		_ = j.keep(j.last.Err) // It goes on in the event.
+		return j.last.Ended
 	case Ask:
 		w := j.Scheduler.Word()
 		if w.State == "" {
@@ -208,8 +215,8 @@ func (j *Job) keep(err error) error {
 
 func (j *Job) say(text string) { fmt.Fprintln(j.Log, "gonbatch:", text) }
 
-// superseded reports whether the run has been started again. This start may still run on a node that
-// the scheduler has lost.
+// superseded reports whether the run has been started again. This start may still run on a node
+// that the scheduler has lost.
 func (j *Job) superseded() bool {
 	return rundir.Env{Dir: j.Spec.RunDir, Start: j.start}.Superseded()
 }
@@ -224,6 +231,7 @@ func (j *Job) note() {
 
 // end records the end of the job.
 func (j *Job) end(e Effect) int {
+	j.notes.Wait()
 	if e.Record && !j.superseded() {
 		if err := rundir.WriteExitStatus(j.Spec.RunDir, j.Scheduler.Job(), e.Code); err != nil {
 			j.say(fmt.Sprintf("the end of the job cannot be recorded: %v", err))

@@ -93,6 +93,7 @@ const (
 	Check     Kind = "check"      // Checked
 	Launch    Kind = "launch"     // Ended
 	Ask       Kind = "ask"        // Word, after a while if Later is set
+	Look      Kind = "look"       // Ended, after a while: what the ranks have recorded may arrive late
 	Mark      Kind = "mark"       // Marked
 	AddDeath  Kind = "add death"  // Died
 	Requeue   Kind = "requeue"    // Requeued
@@ -120,6 +121,7 @@ const (
 	checking   state = "checking a cell"
 	running    state = "running a cell"
 	asking     state = "asking how the scheduler sees the end"
+	looking    state = "looking for the ranks' records"
 	marking    state = "marking a cell"
 	dying      state = "recording a death"
 	restarting state = "recording a restart"
@@ -138,6 +140,7 @@ type Machine struct {
 	cell     int
 	ended    Ended
 	death    string // The last death of a training run, in words.
+	looks    int
 	// stop is set once the programs must stop, and terminated once the scheduler wants the start to
 	// end.
 	stop, terminated bool
@@ -167,6 +170,8 @@ func (m *Machine) Next(e Event) []Effect {
 		return m.cellEnded(e.(Ended))
 	case asking:
 		return m.answered(e.(Word))
+	case looking:
+		return m.looked(e.(Ended))
 	case marking:
 		return m.marked(e.(Marked))
 	case dying:
@@ -310,11 +315,8 @@ func (m *Machine) cellEnded(e Ended) []Effect {
 	if e.Code == signalled && m.stop && ranks {
 		e.Code, e.Saved = 0, true
 	}
-	m.ended, m.asked = e, false
-	switch {
-	case e.Err != nil:
-		return m.finish(1, say("cell %s: %v", m.Cells[m.cell].Name, e.Err))
-	case e.Code == 0 && e.Saved && ranks:
+	m.ended, m.asked, m.looks = e, false, 0
+	if e.Err == nil && e.Code == 0 && e.Saved && ranks {
 		return m.to(saved, Effect{Kind: Ask})
 	}
 	return m.to(asking, Effect{Kind: Ask})
@@ -354,14 +356,29 @@ func (m *Machine) answered(w Word) []Effect {
 		return []Effect{{Kind: Ask, Later: true}}
 	case ending:
 		return m.leave(max(code, 1), say("%s is ending this start of the job", m.By))
+	case m.ended.Err != nil:
+		return m.finish(1, say("cell %s: %v", name, m.ended.Err))
 	case code == 0 && m.ended.All:
 		return m.to(marking, Effect{Kind: Mark, Cell: m.cell})
+	case code == 0 && m.looks < maxLooks:
+		m.looks++
+		return m.to(looking, Effect{Kind: Look, Cell: m.cell, Later: true})
 	case code == 0:
 		return m.finish(1, say("cell %s: its launcher says that all went well, but rank %d has not recorded that it ended well", name, m.ended.Silent))
 	case m.Cells[m.cell].Once || m.stop:
 		return m.finish(code)
 	}
 	return m.to(dying, Effect{Kind: AddDeath, Cell: m.cell})
+}
+
+// maxLooks is how often a job looks for what its ranks have recorded: another node's files may arrive
+// late.
+const maxLooks = 20
+
+// looked asks the scheduler again once there is more to see of a cell's end.
+func (m *Machine) looked(e Ended) []Effect {
+	m.ended = e
+	return m.to(asking, Effect{Kind: Ask})
 }
 
 // marked goes on with the next cell. A success that is not recorded would run again, for ever: it

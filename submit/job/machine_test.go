@@ -36,7 +36,8 @@ type world struct {
 	number               int
 	stopped, terminated  bool
 	tells, unanswered    int
-	running              int
+	running, looks       int
+	late                 bool
 	requeued             bool
 	jobRestarts          int
 }
@@ -89,6 +90,17 @@ func (w *world) do(e Effect) Event {
 			w.fail("it asks a silent scheduler again and again")
 		}
 		return word
+	case Look:
+		w.unanswered = 0
+		if w.looks++; w.looks > 2*maxLooks {
+			w.fail("it looks for ever")
+		}
+		if w.late && w.chance(30) {
+			w.late = false
+			w.succeeded[e.Cell] = true
+			return Ended{All: true}
+		}
+		return Ended{}
 	case Mark:
 		if w.starts > w.number {
 			w.fail("a start that is superseded marks cell %d", e.Cell)
@@ -138,7 +150,7 @@ func (w *world) launch(cell int) {
 	case w.starts > w.number:
 		w.fail("cell %d begins in a start that is superseded", cell)
 	}
-	w.running, w.tells, w.unanswered = cell, 0, 0
+	w.running, w.tells, w.unanswered, w.looks, w.late = cell, 0, 0, 0, false
 }
 
 // end ends the running cell: its ranks end well, fail, save, or leave no word, and the launcher's
@@ -150,6 +162,7 @@ func (w *world) end() Event {
 	case 0:
 		return Ended{Err: errors.New("srun is not on PATH")}
 	case 1:
+		w.late = w.chance(50) // All is well, and a rank's record arrives late.
 		return Ended{Code: 0, All: false}
 	case 2, 3:
 		return Ended{Code: 1 + w.random.IntN(140)}

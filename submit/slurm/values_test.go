@@ -77,6 +77,7 @@ func TestFirstFailure(t *testing.T) {
 
 // TestNothingRan: srun says that all went well, and a rank has left no word.
 func TestNothingRan(t *testing.T) {
+	t.Parallel()
 	for silent, srun := range []string{
 		"#!/bin/bash\necho 'srun: error: launch failed: Slurmd could not connect IO' >&2\n",
 		strings.Replace(srunFake, "i < tasks", "i < 1", 1),
