@@ -72,6 +72,9 @@ type Survey interface {
 	// Find finds the job of a run. Of several jobs it returns the last that has not ended, else the
 	// last. If the scheduler knows only jobs in except, the ID is "".
 	Find(ctx context.Context, dir rundir.Dir, except []string) (Job, error)
+	// Live returns all jobs of a run that have not ended, the oldest first. There should be at most
+	// one: an administrator may requeue the job of a run that has been resumed since.
+	Live(ctx context.Context, dir rundir.Dir) ([]Job, error)
 }
 
 // Unanswerable is the error of a query that will fail later too: the job is on another cluster, or

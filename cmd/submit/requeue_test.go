@@ -69,3 +69,46 @@ func TestRequeue(t *testing.T) {
 		})
 	}
 }
+
+// TestTwoJobs: an administrator requeues the job of a run that has been resumed since. Then status
+// names both jobs, nothing more is queued, and cancel ends both.
+func TestTwoJobs(t *testing.T) {
+	w := newWorld(t, 2)
+	says := func(want string, words ...string) {
+		t.Helper()
+		if out, _ := w.submit(0, words...); !strings.Contains(out, want) {
+			t.Fatalf("submit %s does not say %q:\n%s", words, want, out)
+		}
+	}
+	script := w.run.Script()
+	begin := func(id string) {
+		t.Helper()
+		if _, err := rundir.AddStart(w.run, "job "+id+" now here"); err != nil {
+			t.Fatal(err)
+		}
+		w.set(id, "RUNNING")
+	}
+	w.write("jobs/1", "PENDING "+script+"\n")
+	w.write("last", "1\n")
+	begin("1")
+	w.set("1", "FAILED")
+	says("failed", "status", w.run.Name())
+	says("job 2", "resume", w.run.Name())
+	begin("2")
+	w.set("1", "PENDING") // scontrol requeue 1
+	says("other jobs:    1 have not ended either: end all with submit cancel "+w.run.Name(), "status", w.run.Name())
+	w.set("2", "FAILED")
+	says("failed", "status", w.run.Name())
+	says("has not ended: job 1 is pending; wait for it, or end it with submit cancel 1", "resume", w.run.Name())
+	says("job 1, another job of the run: cancelled", "cancel", "1")
+	if got := w.jobs(); got["1"] != "CANCELLED" || got["2"] != "FAILED" {
+		t.Errorf("the jobs are %v", got)
+	}
+	says("has ended: failed", "cancel", w.run.Name())
+	says("job 3", "resume", w.run.Name())
+	w.set("1", "PENDING")
+	says("job 1, another job of the run: cancelled", "cancel", w.run.Name())
+	if got := w.jobs(); got["1"] != "CANCELLED" || got["3"] != "CANCELLED" {
+		t.Errorf("the jobs are %v", got)
+	}
+}

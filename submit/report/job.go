@@ -62,12 +62,19 @@ type Cancellation struct {
 	Job       string `json:"job,omitempty"`
 	// Ended is how the job had already ended, in a line for people; "" if it was cancelled.
 	Ended string `json:"ended,omitempty"`
+	// Also are the ids of other jobs of the run that were cancelled: requeued ones, for example.
+	Also []string `json:"also,omitempty"`
 	// Title is the job's name for people.
 	Title string `json:"-"`
 }
 
 // Text writes the result.
 func (c Cancellation) Text(w io.Writer) (err error) {
+	for _, id := range c.Also {
+		if _, err := fmt.Fprintf(w, "job %s, another job of the run: cancelled\n", id); err != nil {
+			return err
+		}
+	}
 	if c.Ended != "" {
 		_, err = fmt.Fprintf(w, "%s has ended: %s\n", c.Title, c.Ended)
 		return err

@@ -2,10 +2,12 @@ package report
 
 import (
 	"fmt"
-	"gonbatch/internal/rundir"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // Run describes the state of a run.
@@ -41,6 +43,8 @@ type Run struct {
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 	// Failure is why an ended run did not succeed, with the end of the log.
 	Failure string `json:"failure,omitempty"`
+	// OtherJobs are the ids of other jobs of the run that have not ended; there should be none.
+	OtherJobs []string `json:"other_jobs,omitempty"`
 	// Error is why the run's state is unknown.
 	Error string `json:"error,omitempty"`
 }
@@ -50,6 +54,9 @@ func (r Run) Text(w io.Writer) error {
 	fmt.Fprintf(w, "run:           %s\n", r.Run)
 	if r.Job != "" {
 		fmt.Fprintf(w, "job:           %s\n", r.Job)
+	}
+	if len(r.OtherJobs) > 0 {
+		fmt.Fprintf(w, "other jobs:    %s have not ended either: end all with submit cancel %s\n", strings.Join(r.OtherJobs, ", "), r.Run)
 	}
 	notebook := r.Notebook
 	if r.Gone {

@@ -4,19 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
+	"slices"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/report"
 )
 
-// Cancel ends the run's job, and records that. A waiting job ends at once; for a running one the
+// Cancel ends all jobs of the run, and records that. A waiting job ends at once; for a running one the
 // scheduler reports the end later. Cancel leaves a job alone that has ended already. It cancels the
 // job even if it cannot write the record, as on a full disk.
 func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err error) {
-	if r.earlierJob != "" {
-		return c, fmt.Errorf("job %s has ended already; to cancel the run's current job: %s", r.earlierJob, rs.command(r.word(), "cancel"))
-	}
 	lock, err := rs.lock(ctx, r.Dir)
 	switch {
 	case ctx.Err() != nil:
@@ -26,6 +25,7 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 	default:
 		defer func() { rs.WarnUnlessForbidden(lock.Release()) }()
 	}
+	earlier := r.earlierJob
 	if r, err = rs.open(r.Dir); err != nil {
 		return c, err
 	}
@@ -35,6 +35,19 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 	}
 	job := r.Job()
 	c = report.Cancellation{Run: r.Dir.Name(), Directory: r.Dir.Path(), Job: string(job.ID), Title: job.String()}
+	live, err := r.otherJobs(ctx)
+	if err != nil && !status.State.Ended() {
+		return c, err
+	}
+	if earlier != "" && !slices.ContainsFunc(live, func(j submit.Job) bool { return string(j.ID) == earlier }) {
+		return c, fmt.Errorf("job %s has ended already; to cancel the run's current job: %s", earlier, rs.command(r.word(), "cancel"))
+	}
+	for _, other := range live {
+		if err := r.Scheduler.Cancel(ctx, other); err != nil {
+			return c, err
+		}
+		c.Also = append(c.Also, string(other.ID))
+	}
 	switch {
 	case !r.taken():
 		return c, errors.Join(r.unasked, fmt.Errorf("run %s is staged, and not queued as far as submit can tell: there is nothing to cancel", r.Dir.Name()))
@@ -47,6 +60,19 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 	}
 	rs.WarnUnlessForbidden(rs.recordCancel(ctx, r))
 	return c, nil
+}
+
+// otherJobs returns the run's jobs that have not ended, except its last one.
+func (r Run) otherJobs(ctx context.Context) ([]submit.Job, error) {
+	survey := r.survey(ctx)
+	if survey == nil {
+		return nil, nil
+	}
+	live, err := survey.Live(ctx, r.Dir)
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, nil // There is no scheduler here, and so no job that could be ended from here.
+	}
+	return slices.DeleteFunc(live, func(j submit.Job) bool { return j.ID == r.Job().ID }), err
 }
 
 // recordCancel records that the job was cancelled. Until its last processes are gone, it may still

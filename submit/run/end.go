@@ -33,23 +33,24 @@ func (rs *Runs) mayResume(ctx context.Context, r Run, noSubmit bool) (Run, error
 	return r, err
 }
 
-// waitForOthers is waitForEnd for a job that the run does not know: somebody queued the script by
-// hand, and it is still waiting. The job becomes the run's last one.
+// waitForOthers is waitForEnd for any other job of the run: somebody has queued the script by hand,
+// or has requeued a job that had ended. The job becomes the run's last one.
 func (rs *Runs) waitForOthers(ctx context.Context, r Run) (Run, error) {
 	survey := r.survey(ctx)
 	if survey == nil {
 		return r, nil
 	}
-	known, err := rundir.KnownJobs(r.Dir)
+	live, err := survey.Live(ctx, r.Dir)
 	if err != nil {
 		return r, err
 	}
-	job, err := survey.Find(ctx, r.Dir, append(known, r.Manifest.JobID))
-	if err != nil || job.ID == "" {
-		return r, err
+	for _, job := range live {
+		r.Manifest.JobID, r.Manifest.Cluster, r.Manifest.Ended = string(job.ID), job.Cluster, nil
+		if err := rs.waitForEnd(ctx, r); err != nil {
+			return r, err
+		}
 	}
-	r.Manifest.JobID, r.Manifest.Cluster, r.Manifest.Ended = string(job.ID), job.Cluster, nil
-	return r, rs.waitForEnd(ctx, r)
+	return r, nil
 }
 
 // waitForEnd refuses a job that has not ended. It asks the scheduler even if the manifest has an

@@ -47,7 +47,7 @@ func (rs *Runs) Find(word string) (Run, error) {
 	r, err := rs.open(dir)
 	if slices.Contains(r.Manifest.EarlierJobs(), word) && word != r.Manifest.JobID {
 		r.earlierJob = word
-		fmt.Fprintf(rs.Err, "job %s of run %s has ended; the run was resumed%s\n", word, dir.Name(), r.resumedAs())
+		fmt.Fprintf(rs.Err, "job %s is an earlier job of run %s, which was resumed%s\n", word, dir.Name(), r.resumedAs())
 	}
 	return r, err
 }

@@ -23,6 +23,10 @@ func (rs *Runs) Report(ctx context.Context, r Run) (report.Run, error) {
 		return report.Run{}, err
 	}
 	view := r.view(status, err)
+	others, _ := r.otherJobs(ctx) // The run's own job has been asked about.
+	for _, other := range others {
+		view.OtherJobs = append(view.OtherJobs, string(other.ID))
+	}
 	if err := errors.Join(addCounts(&view, r), addCheckpoint(&view, r.Dir)); err != nil {
 		return view, err
 	}

@@ -49,6 +49,24 @@ func (v *survey) Find(ctx context.Context, dir rundir.Dir, except []string) (sub
 	return job, err
 }
 
+// Live returns all jobs with the run's script that have not ended.
+func (v *survey) Live(ctx context.Context, dir rundir.Dir) (live []submit.Job, err error) {
+	q := v.queueOf(ctx, owner(dir))
+	if q.err != nil {
+		return nil, fmt.Errorf("look for the jobs of run %s: %w", dir.Name(), q.err)
+	}
+	cluster, err := v.scheduler.clusterName(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range q.jobs {
+		if !j.ended && samePath(j.command, dir.Script()) {
+			live = append(live, submit.Job{ID: submit.JobID(j.id), Cluster: cluster, Dir: dir})
+		}
+	}
+	return live, nil
+}
+
 // owner returns the user id of the run's owner.
 func owner(dir rundir.Dir) uint32 {
 	if info, err := os.Stat(dir.Path()); err == nil {

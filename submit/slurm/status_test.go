@@ -319,6 +319,10 @@ func TestFind(t *testing.T) {
 			t.Errorf("Find without %q = %+v, %v; want %q", tc.except, got, err, tc.want)
 		}
 	}
+	live, err := v.Live(t.Context(), dir)
+	if diff := cmp.Diff([]submit.Job{{ID: "5", Cluster: "here", Dir: dir}}, live, cmp.AllowUnexported(rundir.Dir{})); diff != "" || err != nil {
+		t.Errorf("Live: %v, %s", err, diff)
+	}
 	if n := strings.Count(strings.Join(f.ran, "\n"), "squeue"); n != 1 {
 		t.Errorf("squeue was asked %d times", n)
 	}
