@@ -55,10 +55,10 @@ int main(int count, char **argument) {
 // MPI_Init relies on that, and SLURM's default fence doesn't guarantee it.
 func fences(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
-	u.mustSubmit(t, "--nodes", "2", "--no-submit", u.write(t, "fences.ipynb", "%%\nfmt.Println(1)"))
-	kind := regexp.MustCompile(`(?m)^export SLURM_PMIX_FENCE=.*$`).FindString(read(t, u.run(t).Script()))
+	out := u.mustSubmit(t, "--follow", u.write(t, "fences.ipynb", "!env | grep ^SLURM_PMIX_FENCE="))
+	kind := regexp.MustCompile(`(?m)^SLURM_PMIX_FENCE=.*$`).FindString(out)
 	if kind == "" {
-		t.Fatal("the batch script chooses no kind of fence")
+		t.Fatalf("the job chooses no kind of fence:\n%s", out)
 	}
 	source, program := filepath.Join(u.folder, "fences.c"), filepath.Join(u.folder, "fences")
 	if err := os.WriteFile(source, []byte(fenceSource), 0o644); err != nil {
@@ -67,7 +67,7 @@ func fences(t *testing.T, c *cluster.Cluster) {
 	if out, err := bounded.CombinedOutput(exec.Command("cc", "-o", program, source, "-l:libpmix.so.2")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if _, err := c.Run("bash", "-c", kind+`; srun --mpi=pmix -N2 --ntasks-per-node=2 "$@"`, "fences", program, u.folder); err != nil {
+	if _, err := c.Run("bash", "-c", "export "+kind+`; srun --mpi=pmix -N2 --ntasks-per-node=2 "$@"`, "fences", program, u.folder); err != nil {
 		t.Fatal(err)
 	}
 	var lastArrival, firstDeparture []float64

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,7 +38,6 @@ func TestJobs(t *testing.T) {
 		{"killed in sbatch", killedInSbatch, false},
 		{"three resumes", threeResumes, false},
 		{"resumed while it ends", resumedWhileItEnds, false},
-		{"recorder killed", recorderKilled, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -240,29 +238,6 @@ for i := 0; ; i++ {
 	if log := read(t, run.RankLog(0)); !strings.Contains(log, "alone: true\n") {
 		t.Errorf("log %q\n%s", log, read(t, run.SchedulerLog()))
 	}
-}
-
-// recorderKilled checks that a job continues if its recorder is killed, and that its log says so.
-func recorderKilled(t *testing.T, c *cluster.Cluster) {
-	u := newUser(t, c.Env()...)
-	id := job(t, u.mustSubmit(t, u.write(t, "recorded.ipynb", waits, "%%\nfmt.Println(\"next\")")))
-	run := u.run(t)
-	eventually(t, "the notebook has what the program printed", func() bool { return strings.Contains(read(t, run.Executed()), `"waits\n"`) })
-	killed := slices.ContainsFunc(c.Nodes, func(node string) bool {
-		_, err := c.On(node, "pkill", "-KILL", "-f", "recorder serve "+run.Path())
-		return err == nil
-	})
-	if !killed {
-		t.Fatal("no node has a recorder of the run")
-	}
-	u.release(t)
-	eventually(t, "it is completed", func() bool { return strings.Contains(u.mustSubmit(t, "status", id), "state:         completed") })
-	log := read(t, run.RankLog(0))
-	if strings.Count(log, "[gonbatch: from here on the output is only in this log, not in executed.ipynb") != 2 {
-		t.Errorf("log %q", log)
-	}
-	wantAll(t, log, "released\n", "next\n")
-	wantAll(t, read(t, run.Executed()), "further output is only in logs/rank-0.log")
 }
 
 // release lets the waiting program continue.

@@ -106,8 +106,8 @@ func LastFailed(d Dir) (first End, ok bool) {
 	return FirstFailed(all)
 }
 
-// Refresh makes the next reader of a folder in this process see what other nodes have written there:
-// a network file system asks its server again about a folder in which its client has changed
+// Refresh makes the next reader of a folder in this process see what other nodes have written
+// there: a network file system asks its server again about a folder in which its client has changed
 // something.
 func Refresh(folder string) {
 	if f, err := os.CreateTemp(folder, ".refresh-"); err == nil {

@@ -1,9 +1,10 @@
 // Package job runs the cells of a job to their end: it is what a batch script starts on the job's
 // first node, as "submit job RUNDIR".
 //
-// A Machine decides what to do next, from what has happened. A driver does it, and tells the machine
-// how that went. It reaches the ranks through a Launcher, and asks a Scheduler about its own job.
-// All that must outlive this process is in the run directory, so that another start can go on.
+// A Machine decides what to do next, from what has happened. A driver does it, and tells the
+// machine how that went. It reaches the ranks through a Launcher, and asks a Scheduler about its
+// own job. All that must outlive this process is in the run directory, so that another start can go
+// on.
 //
 //	driver                Machine
 //	  signal, end of a cell  ->  state

@@ -9,8 +9,8 @@ import (
 
 // Plan is what a job has to do.
 type Plan struct {
-	// By is the scheduler's name, Job the job's id in it, and Nodes where this start runs. Without a
-	// scheduler, nobody ends a start or queues the job again, and the job says only what somebody
+	// By is the scheduler's name, Job the job's id in it, and Nodes where this start runs. Without
+	// a scheduler, nobody ends a start or queues the job again, and the job says only what somebody
 	// in front of it has to know.
 	By, Job, Nodes string
 	Cells          []rundir.Cell
@@ -45,7 +45,8 @@ type (
 		ID     string
 		Ending bool
 	}
-	// Started is the number of the start that was recorded, and how often the job has started again.
+	// Started is the number of the start that was recorded, and how often the job has started
+	// again.
 	Started struct {
 		Number, Restarts int
 		Err              error
@@ -371,8 +372,8 @@ func (m *Machine) answered(w Word) []Effect {
 	return m.to(dying, Effect{Kind: AddDeath, Cell: m.cell})
 }
 
-// maxLooks is how often a job looks for what its ranks have recorded: another node's files may arrive
-// late.
+// maxLooks is how often a job looks for what its ranks have recorded: another node's files may
+// arrive late.
 const maxLooks = 20
 
 // looked asks the scheduler again once there is more to see of a cell's end.

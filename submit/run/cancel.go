@@ -12,9 +12,9 @@ import (
 	"gonbatch/submit/report"
 )
 
-// Cancel ends all jobs of the run, and records that. A waiting job ends at once; for a running one the
-// scheduler reports the end later. Cancel leaves a job alone that has ended already. It cancels the
-// job even if it cannot write the record, as on a full disk.
+// Cancel ends all jobs of the run, and records that. A waiting job ends at once; for a running one
+// the scheduler reports the end later. Cancel leaves a job alone that has ended already. It cancels
+// the job even if it cannot write the record, as on a full disk.
 func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err error) {
 	lock, err := rs.lock(ctx, r.Dir)
 	switch {
