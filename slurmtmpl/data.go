@@ -2,7 +2,9 @@ package slurmtmpl
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
+	"unicode"
 
 	"al.essio.dev/pkg/shellescape"
 	"mvdan.cc/sh/v3/syntax"
@@ -55,13 +57,21 @@ func newData(spec submit.JobSpec) (Data, error) {
 	return data, nil
 }
 
-// Describe describes a cell in one line, without characters that could end a comment.
+// Describe describes a cell and its command in one line, without characters that could end a
+// comment.
 func (d Data) Describe(cell rundir.Cell) string {
-	where := plural.Of(d.Tasks(), "rank")
+	where := "on " + plural.Of(d.Tasks(), "rank")
 	if cell.Once {
 		where = "once"
 	}
-	return fmt.Sprintf("cell %s, %s", cell.Name, where)
+	command := shellescape.QuoteCommand(append([]string{filepath.Base(d.RunDir.CellProgram(cell))}, d.CellArgs(cell)...))
+	line := fmt.Sprintf("%s: %s", where, command)
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, line)
 }
 
 // orExit returns a command of the setup that ends the script if it fails. A command that is more
