@@ -57,21 +57,36 @@ func newData(spec submit.JobSpec) (Data, error) {
 	return data, nil
 }
 
-// Describe describes a cell and its command in one line, without characters that could end a
-// comment.
+// Describe describes a cell and its command in one line.
 func (d Data) Describe(cell rundir.Cell) string {
 	where := "on " + plural.Of(d.Tasks(), "rank")
 	if cell.Once {
 		where = "once"
 	}
 	command := shellescape.QuoteCommand(append([]string{filepath.Base(d.RunDir.CellProgram(cell))}, d.CellArgs(cell)...))
-	line := fmt.Sprintf("%s: %s", where, command)
+	return oneLine(where + ": " + command)
+}
+
+// Decisions are what submit has found out and decided for the job, as comments.
+func (d Data) Decisions() (lines []string) {
+	for _, decision := range []struct{ name, value string }{
+		{"--mpi=", d.MPI}, {"--mpi-library=", d.MPILibrary}, {"--platform=", d.Platform}, {"XLA's plugin is in ", d.RankEnv("").PluginDir},
+	} {
+		if decision.value != "" {
+			lines = append(lines, oneLine(decision.name+decision.value))
+		}
+	}
+	return lines
+}
+
+// oneLine returns a text without characters that could end a comment.
+func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, line)
+	}, text)
 }
 
 // orExit returns a command of the setup that ends the script if it fails. A command that is more
