@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // Shell is the environment that a command runs in: streams, environment variables, clock, and the
@@ -48,7 +50,7 @@ func (s Shell) IsSet(name string) bool {
 
 // Warn warns the user about a problem that does not end the command.
 func (s Shell) Warn(format string, args ...any) {
-	fmt.Fprintf(s.Err, "submit: warning: "+format+"\n", args...)
+	fmt.Fprintln(s.Err, "submit: warning:", rundir.Printable(fmt.Sprintf(format, args...)))
 }
 
 // WarnUnlessForbidden warns about a failed write that matters only later. It is silent if the user

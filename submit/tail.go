@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"gonbatch/internal/rundir"
@@ -24,7 +23,7 @@ func NewTail(path string) *Tail { return &Tail{path: path} }
 // Copy writes everything added since the last call to w, and reports whether there was anything. It
 // does not wait.
 func (t *Tail) Copy(w io.Writer) (bool, error) {
-	f, err := os.Open(t.path)
+	f, err := rundir.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -54,7 +53,7 @@ func LastLines(dir rundir.Dir, path string, n int) ([]string, error) {
 
 // lastLines returns up to n last lines of the file at path, from an offset on.
 func lastLines(path string, from int64, n int) ([]string, error) {
-	f, err := os.Open(path)
+	f, err := rundir.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}

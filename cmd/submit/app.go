@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/internal/userdir"
 	"gonbatch/submit"
 	"gonbatch/submit/config"
@@ -45,7 +46,7 @@ func execute(ctx context.Context, a *app, args []string) int {
 		err = fmt.Errorf("the current folder no longer exists (%w); cd to another one", err)
 	}
 	if err != nil {
-		fmt.Fprintln(a.Err, "submit:", err)
+		fmt.Fprintln(a.Err, "submit:", rundir.Printable(err.Error()))
 	}
 	return submit.ExitCode(err)
 }

@@ -45,7 +45,7 @@ func AppendLog(path, line string) error { return appendLine(path, line) }
 // ReadEnding reads the Ending of the run's last start. The error is fs.ErrNotExist if there is
 // none.
 func ReadEnding(d Dir) (Ending, error) {
-	text, err := os.ReadFile(d.EndingPath())
+	text, err := ReadFile(d.EndingPath())
 	if err != nil {
 		return Ending{}, fmt.Errorf("ending of run %s: %w", d.Name(), err)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +17,7 @@ type StartedJob struct{ ID, Cluster string }
 
 // ReadStarts reads the run's starts, in order.
 func ReadStarts(d Dir) ([]StartedJob, error) {
-	text, err := os.ReadFile(d.Starts())
+	text, err := ReadFile(d.Starts())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func ReadStarts(d Dir) ([]StartedJob, error) {
 // without a job.
 func parseStart(line string) StartedJob {
 	words := strings.Fields(line)
-	if len(words) < 2 || words[0] != "job" {
+	if len(words) < 2 || words[0] != "job" || !isJobID(words[1]) {
 		return StartedJob{}
 	}
 	start := StartedJob{ID: words[1]}
@@ -44,6 +44,12 @@ func parseStart(line string) StartedJob {
 	}
 	return start
 }
+
+// jobID matches the ids of batch systems' jobs, arrays and clusters. A command must not take one
+// for an option.
+var jobID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.@\[\]-]*$`)
+
+func isJobID(text string) bool { return text == "" || jobID.MatchString(text) }
 
 // LastStart returns the run's last start. The zero value means that there is none, or that it has
 // no job.

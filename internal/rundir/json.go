@@ -3,12 +3,11 @@ package rundir
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 )
 
 // ReadJSON reads a JSON file. Its errors name the file.
 func ReadJSON(path string, into any) error {
-	text, err := os.ReadFile(path)
+	text, err := ReadFile(path)
 	if err != nil {
 		return err
 	}

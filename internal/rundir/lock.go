@@ -133,7 +133,7 @@ func (l *Lock) beat() {
 // Check returns an error if the lock was taken over because its holder stopped responding for too
 // long.
 func (l *Lock) Check() error {
-	text, err := os.ReadFile(l.path)
+	text, err := ReadFile(l.path)
 	if err != nil {
 		return fmt.Errorf("lock %s is lost: %w", l.path, err)
 	}
@@ -186,7 +186,7 @@ type lockWatch struct {
 // look reads who holds the lock, if anyone does, and breaks the lock of a dead process. It returns
 // an error if that is impossible.
 func (w *lockWatch) look() (now holder, there bool, err error) {
-	text, readErr := os.ReadFile(w.path)
+	text, readErr := ReadFile(w.path)
 	info, statErr := os.Stat(w.path)
 	if errors.Is(readErr, fs.ErrNotExist) || statErr != nil {
 		return holder{}, false, nil // It was just released.
@@ -212,7 +212,7 @@ func (w *lockWatch) breakLock() error {
 		}
 		return err
 	}
-	if text, err := os.ReadFile(aside); err == nil && !bytes.Equal(text, w.text) {
+	if text, err := ReadFile(aside); err == nil && !bytes.Equal(text, w.text) {
 		_ = os.Link(aside, w.path)
 	}
 	return os.Remove(aside)

@@ -30,7 +30,7 @@ func NoteLogs(d Dir) error {
 
 // StartOfLog returns the offset at which the run's last start begins in one of its logs.
 func StartOfLog(d Dir, log string) int64 {
-	text, err := os.ReadFile(d.LogSizes())
+	text, err := ReadFile(d.LogSizes())
 	if err != nil {
 		return 0 // The run has not begun.
 	}

@@ -101,6 +101,11 @@ func ReadManifest(d Dir) (Manifest, error) {
 	if m.Format != manifestFormat {
 		return Manifest{}, fmt.Errorf("manifest %s: format %d, this version reads %d", d.ManifestPath(), m.Format, manifestFormat)
 	}
+	for _, id := range append(m.EarlierJobs(), m.JobID) {
+		if !isJobID(id) {
+			return Manifest{}, fmt.Errorf("manifest %s: %q is no job id", d.ManifestPath(), id)
+		}
+	}
 	return m, nil
 }
 

@@ -44,7 +44,7 @@ type MetricsReader struct {
 // Read returns all metrics that have been written so far. It leaves out a line that is still being
 // written or is not a JSON object. The slice belongs to the reader.
 func (r *MetricsReader) Read() ([]Measurement, error) {
-	f, err := os.Open(r.Dir.Metrics())
+	f, err := Open(r.Dir.Metrics())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

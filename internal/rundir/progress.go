@@ -47,7 +47,7 @@ func (p *ProgressFile) Close() error {
 
 // ReadProgress returns the last update that the running start has reported; 0 if there is none.
 func ReadProgress(d Dir) int64 {
-	text, err := os.ReadFile(d.Progress())
+	text, err := ReadFile(d.Progress())
 	if err != nil {
 		return 0
 	}
@@ -89,7 +89,7 @@ func AddDeath(dir Dir, d Death) error {
 // LastDeaths returns the last two recorded deaths, the newest last. The zero value means that there
 // is none.
 func LastDeaths(dir Dir) (before, last Death, err error) {
-	text, err := os.ReadFile(dir.Deaths())
+	text, err := ReadFile(dir.Deaths())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return before, last, fmt.Errorf("deaths of run %s: %w", dir.Name(), err)
 	}

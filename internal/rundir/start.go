@@ -75,7 +75,7 @@ func HasTrained(d Dir, cell string) bool {
 
 // CountStarts returns the number of the run's starts.
 func CountStarts(d Dir) (int, error) {
-	text, err := os.ReadFile(d.Starts())
+	text, err := ReadFile(d.Starts())
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -25,7 +24,7 @@ type Earlier struct {
 
 // ReadEarlier reads the executed notebook of a run.
 func ReadEarlier(dir rundir.Dir) (*Earlier, error) {
-	data, err := os.ReadFile(dir.Executed())
+	data, err := rundir.ReadNotebook(dir.Executed())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("run %s has no executed notebook to take outputs from: run all cells", dir.Name())
 	}

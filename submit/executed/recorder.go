@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -49,7 +48,7 @@ type shown struct {
 
 // openRecorder opens the executed notebook from Prepare or from an earlier start of the job.
 func openRecorder(dir rundir.Dir, now func() time.Time) (*Recorder, error) {
-	data, err := os.ReadFile(dir.Executed())
+	data, err := rundir.ReadNotebook(dir.Executed())
 	if err != nil {
 		return nil, fmt.Errorf("executed notebook: %w", err)
 	}

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"gonbatch/internal/rundir"
 )
 
 // showResult shows the value of the last expression of the program that has ended, which package
 // display left in a file: a plot, an image, a table. Its text is in the program's output.
 func (r *Recorder) showResult() {
 	file := r.dir.Result()
-	text, err := os.ReadFile(file)
+	text, err := rundir.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

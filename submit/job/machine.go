@@ -145,6 +145,7 @@ type Machine struct {
 	// stop is set once the programs must stop, and terminated once the scheduler wants the start to
 	// end.
 	stop, terminated bool
+	waiting          bool // For another job of the run.
 	asked            bool // Whether the scheduler has not answered once.
 }
 
@@ -242,6 +243,9 @@ func (m *Machine) found(o Other) []Effect {
 	switch {
 	case o.ID == "":
 		return m.to(starting, Effect{Kind: AddStart})
+	case o.Ending && !m.waiting:
+		m.waiting = true
+		return []Effect{say("waiting for job %s, whose last processes are ending", o.ID), {Kind: FindOther, Later: true}}
 	case o.Ending:
 		return []Effect{{Kind: FindOther, Later: true}}
 	}

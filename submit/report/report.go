@@ -2,11 +2,14 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"gonbatch/internal/rundir"
 )
 
 // version is the version of all shapes. It changes if the meaning of a field changes, but not for a
@@ -21,10 +24,12 @@ type Report interface {
 
 // Write writes a report as text, or as JSON on one line that begins with the version.
 func Write(w io.Writer, asJSON bool, r Report) error {
-	if !asJSON {
-		return r.Text(w)
-	}
 	var text bytes.Buffer
+	if !asJSON {
+		err := r.Text(&text)
+		_, writeErr := io.WriteString(w, rundir.Printable(text.String())) // Another user may have written a part of it.
+		return cmp.Or(err, writeErr)
+	}
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(r); err != nil {

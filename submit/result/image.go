@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"mime"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel/display"
 )
 
@@ -34,7 +34,7 @@ func (r Run) Images() []Image {
 	check(err)
 	var all []Image
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
+		data, err := rundir.ReadFile(path)
 		check(err)
 		name, err := filepath.Rel(r.dir.Curves(), path)
 		check(err)
@@ -74,7 +74,7 @@ func (i Image) String() string {
 // shownImages returns the images in the outputs of a notebook; none if the run's output was not
 // recorded.
 func shownImages(file string) ([]Image, error) {
-	text, err := os.ReadFile(file)
+	text, err := rundir.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

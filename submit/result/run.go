@@ -169,7 +169,7 @@ func (r Run) Checkpoint() folder.Info {
 
 // Log returns the log of a rank.
 func (r Run) Log(rank int) string {
-	text, err := os.ReadFile(r.dir.RankLog(rank))
+	text, err := rundir.ReadFile(r.dir.RankLog(rank))
 	check(err)
 	return string(text)
 }

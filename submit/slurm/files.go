@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"gonbatch/internal/rundir"
@@ -48,7 +47,7 @@ func fromManifest(job submit.Job, m rundir.Manifest) (submit.Status, bool) {
 
 // recordedEnd reads the script's own record of its end; it ignores another job's record.
 func recordedEnd(job submit.Job) (status submit.Status, ended bool, err error) {
-	data, err := os.ReadFile(job.Dir.ExitStatus())
+	data, err := rundir.ReadFile(job.Dir.ExitStatus())
 	if errors.Is(err, fs.ErrNotExist) {
 		return status, false, nil
 	}

@@ -16,7 +16,7 @@ var reasons = map[string]string{
 	"InvalidQOS":                      "the QOS does not exist; cancel it and give another --qos",
 	"JobHeldAdmin":                    "held by an administrator",
 	"JobHeldUser":                     "held; release it with scontrol release",
-	"JobLaunchFailure":                "it could not be started: the working or run directory may be missing on the node",
+	"JobLaunchFailure":                "its script was killed, or could not be started: is the working or run directory missing on the node?",
 	"Licenses":                        "waits for a license",
 	"NodeDown":                        "a node that it needs is down",
 	"Nodes_required_for_job_are_DOWN": "nodes that it needs are down, drained or reserved; it starts once they are back",

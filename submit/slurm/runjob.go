@@ -38,6 +38,10 @@ func RunJob(shell submit.Shell, args []string) int {
 		return 1
 	}
 	in := inside{shell: shell, spec: spec, path: cmp.Or(*path, shell.Getenv("PATH"))}
+	if in.Job() == "" {
+		fmt.Fprintln(shell.Err, "gonbatch: this is no job of SLURM: queue the script with", submitCommand(spec))
+		return 1
+	}
 	var recording *executed.Recording
 	if spec.Record {
 		if recording, err = executed.Record(shell, spec.RunDir, in.Job()); err != nil {

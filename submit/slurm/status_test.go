@@ -75,6 +75,12 @@ func TestStatus(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("in a survey: error %v, status %s", err, diff)
 			}
+			// Another user's job has a comment that looks like the record of this one.
+			all = shown(rundir.At("/else"), "1", "RUNNING", "None", "0:0") + "\n   Comment=\n" + shown(dir, "12", "NODE_FAIL", "None", "9:0") + "\n" + tc.out
+			got, err = New(submit.Shell{Runner: &fake{t: t, answers: map[string]answer{"scontrol --all show job": {out: all}, "scontrol show job 12": {out: tc.out}}}}).Survey(t.Context()).Status(t.Context(), job)
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+				t.Errorf("with a comment that lies: error %v, status %s", err, diff)
+			}
 		})
 	}
 }

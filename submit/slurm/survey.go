@@ -3,6 +3,7 @@ package slurm
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"gonbatch/submit"
@@ -33,22 +34,26 @@ func (s *Scheduler) Survey(ctx context.Context, jobs ...submit.Job) submit.Surve
 
 // Status is like Scheduler.Status.
 func (v *survey) Status(ctx context.Context, job submit.Job) (submit.Status, error) {
-	found, err := v.find(job)
+	found, err := v.find(ctx, job)
 	if errors.Is(err, errForgotten) {
 		found, err = v.scheduler.findElsewhere(ctx, job)
 	}
 	return v.scheduler.judge(ctx, job, found, err, v.accounts)
 }
 
-func (v *survey) find(job submit.Job) (record, error) {
+// find finds the job's record. A comment of another user's job may look like one, so the answer
+// about that job alone decides if there are several.
+func (v *survey) find(ctx context.Context, job submit.Job) (record, error) {
 	all, err := v.all()
 	if err != nil {
 		return record{}, err
 	}
-	for _, r := range all {
-		if r.id() == job.ID && r.runs(job.Dir) {
-			return r, nil
-		}
+	found := slices.DeleteFunc(slices.Clone(all), func(r record) bool { return r.id() != job.ID })
+	switch {
+	case len(found) > 1:
+		return v.scheduler.show(ctx, "", job)
+	case len(found) == 1 && found[0].runs(job.Dir):
+		return found[0], nil
 	}
 	return record{}, errForgotten
 }

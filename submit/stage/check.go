@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -88,7 +87,7 @@ func CheckMoreArgs(ctx context.Context, shell submit.Shell, spec submit.JobSpec)
 	}
 	flags = map[string]string{}
 	for _, cell := range spec.Cells {
-		text, err := os.ReadFile(filepath.Join(spec.RunDir.Sources(), cell.Source()))
+		text, err := rundir.ReadFile(filepath.Join(spec.RunDir.Sources(), cell.Source()))
 		if !cell.TakesArgs() || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

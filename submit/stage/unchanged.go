@@ -9,7 +9,6 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,7 +58,7 @@ func (r *Reuse) checkSources(m *export.Module, cell rundir.Cell) error {
 			continue
 		}
 		file := r.was[cell.Name] + strings.TrimPrefix(name, cell.Name)
-		was, err := os.ReadFile(filepath.Join(r.dir.Sources(), file))
+		was, err := rundir.ReadFile(filepath.Join(r.dir.Sources(), file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -211,6 +211,37 @@ func eachFile(t *testing.T, f func(name string)) {
 	})
 }
 
+// mayReadFiles are the files of packages that know runs, but read others' files there by os, and
+// why.
+var mayReadFiles = map[string]string{
+	"submit/stage/modules.go":    "a notebook's session",
+	"submit/stage/parameters.go": "the user's files of parameters",
+}
+
+// TestRunRootIsGuarded checks that files in a run root, which others may have written, are read
+// through package rundir.
+func TestRunRootIsGuarded(t *testing.T) {
+	reads := regexp.MustCompile(`\bos\.(ReadFile|Open)\(`)
+	seen := 0
+	eachFile(t, func(name string) {
+		dir := path.Dir(name)
+		if !slices.Contains([]string{"submit", "submit/run", "submit/slurm", "submit/job", "submit/rank", "submit/local", "submit/executed", "submit/report", "submit/result", "submit/stage", "cmd/submit"}, dir) {
+			return
+		}
+		seen++
+		text, err := os.ReadFile(filepath.Join(sourceRoot(t), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := reads.Find(text); found != nil && mayReadFiles[name] == "" {
+			t.Errorf("%s calls %s...: read what is in a run by rundir.ReadFile or rundir.Open", name, found)
+		}
+	})
+	if seen < 50 {
+		t.Errorf("only %d files were checked", seen)
+	}
+}
+
 // eachSource calls f with the names of all files of code, tests too.
 func eachSource(t *testing.T, f func(name string)) {
 	t.Helper()
