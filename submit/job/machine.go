@@ -378,7 +378,7 @@ func (m *Machine) answered(w Word) []Effect {
 
 // maxLooks is how often a job looks for what its ranks have recorded: another node's files may
 // arrive late.
-const maxLooks = 20
+const maxLooks = 10
 
 // looked asks the scheduler again once there is more to see of a cell's end.
 func (m *Machine) looked(e Ended) []Effect {

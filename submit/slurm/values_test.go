@@ -77,18 +77,20 @@ func TestFirstFailure(t *testing.T) {
 
 // TestNothingRan: srun says that all went well, and a rank has left no word.
 func TestNothingRan(t *testing.T) {
-	t.Parallel()
 	for silent, srun := range []string{
 		"#!/bin/bash\necho 'srun: error: launch failed: Slurmd could not connect IO' >&2\n",
 		strings.Replace(srunFake, "i < tasks", "i < 1", 1),
 	} {
-		s := newStart(t)
-		s.write(t, "srun", srun)
-		s.programs["train"] = "#!/bin/bash\ntrue"
-		out, code := s.run(t, 0)
-		if code != 1 || rundir.IsFinished(s.spec.RunDir, "train") || !strings.Contains(out, fmt.Sprintf("cell train: its launcher says that all went well, but rank %d has not recorded that it ended well", silent)) {
-			t.Errorf("exit code %d\n%s", code, out)
-		}
+		t.Run(fmt.Sprint("rank ", silent), func(t *testing.T) {
+			t.Parallel()
+			s := newStart(t)
+			s.write(t, "srun", srun)
+			s.programs["train"] = "#!/bin/bash\ntrue"
+			out, code := s.run(t, 0)
+			if want := fmt.Sprintf("cell train: its launcher says that all went well, but rank %d has not recorded that it ended well", silent); code != 1 || rundir.IsFinished(s.spec.RunDir, "train") || !strings.Contains(out, want) {
+				t.Errorf("exit code %d\n%s", code, out)
+			}
+		})
 	}
 }
 
