@@ -16,8 +16,8 @@ var taskEnded = regexp.MustCompile(`^srun: error: \S+: tasks? ([0-9]+)[-,0-9]*: 
 const searchedLines = 1000
 
 // failedRank finds the rank that failed first in the last cell that ran, from what the ranks have
-// recorded, or from the log; 0 if neither names one. Ranks that were told to stop have recorded only
-// that another failed, which may not even have started.
+// recorded, or from the log; 0 if neither names one. Ranks that were told to stop have recorded
+// only that another failed, which may not even have started.
 func failedRank(dir rundir.Dir) int {
 	if end, ok := rundir.LastFailed(dir); ok && !end.Told {
 		return end.Rank
