@@ -19,13 +19,13 @@ type Data struct {
 	submit.JobSpec
 	// Directives are the #SBATCH options, quoted and sorted.
 	Directives []string
-	// Before are the lines that load the modules and run the setup, each of which ends the script
-	// if it fails. They see the job's variables, which are Exports, sorted by name.
+	// Before are the lines that load the modules and run the setup, each of which ends the setup if
+	// it fails. They see the job's variables, which are Exports, sorted by name.
 	Before  []string
 	Exports []rundir.Var
-	// Command is the command that runs the job, quoted. IfItExits is the one for a setup that has
-	// ended the script; it must run as the script's trap for EXIT.
-	Command, IfItExits string
+	// Command is the command that runs the job, quoted. If there are lines in Before, they are its
+	// standard input, in a here-document that ends with the line EndOfSetup.
+	Command, EndOfSetup string
 }
 
 // newData returns the template's data for spec, whose MPI kind must be decided.
@@ -43,8 +43,7 @@ func newData(spec submit.JobSpec) (Data, error) {
 	if !spec.HasSetup() {
 		return data, nil
 	}
-	const path = ` --path "$gonbatch_path"` // SLURM's commands must be found whatever the setup does to PATH.
-	data.Command, data.IfItExits = run+path+" "+dir, "exec "+run+path+" --setup-ended $? "+dir
+	data.Command = run + " --setup " + dir
 	if len(spec.Modules) > 0 {
 		data.Before = append(data.Before, "command -v module > /dev/null || . /etc/profile")
 	}
@@ -53,6 +52,10 @@ func newData(spec submit.JobSpec) (Data, error) {
 	}
 	for _, command := range spec.Setup {
 		data.Before = append(data.Before, orExit(command))
+	}
+	data.EndOfSetup = "SETUP"
+	for strings.Contains(fmt.Sprint(data.Exports, data.Before), data.EndOfSetup) {
+		data.EndOfSetup += "_"
 	}
 	return data, nil
 }
@@ -89,7 +92,7 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// orExit returns a command of the setup that ends the script if it fails. A command that is more
+// orExit returns a command of the setup that ends the setup if it fails. A command that is more
 // than a few words stands in braces, whose end no comment can hide.
 func orExit(command string) string {
 	if parsed, err := syntax.NewParser(syntax.KeepComments(true)).Parse(strings.NewReader(command), ""); err == nil && len(parsed.Stmts) == 1 && len(parsed.Last) == 0 {

@@ -13,7 +13,7 @@ import (
 // RequeueCode is EX_TEMPFAIL: "I was told to stop, I saved a checkpoint, start me again".
 const RequeueCode = 75
 
-// NoRecordCode is EX_IOERR: what has happened cannot be recorded in the run directory, because the
+// NoRecordCode is EX_IOERR: what has happened is not recorded in the run directory, because the
 // disk is full, for example.
 const NoRecordCode = 74
 

@@ -64,8 +64,10 @@ type Job struct {
 	Spec      submit.JobSpec
 	Launcher  Launcher
 	Scheduler Scheduler
-	// Refusal is why no cell can run, if its code is not 0.
-	Refusal Refusal
+	// Refusal is why no cell can run; "" if there is no reason.
+	Refusal string
+	// Setup, if set, is run before the first cell, and returns its exit code.
+	Setup func() (code int, err error)
 	// Log gets the messages.
 	Log io.Writer
 	Now func() time.Time
@@ -180,6 +182,8 @@ func (j *Job) do(e Effect) Event {
 		return j.Scheduler.Other(dir)
 	case AddStart:
 		return j.addStart()
+	case Setup:
+		return j.setup()
 	case Check:
 		return Checked{Superseded: j.superseded(), Finished: rundir.IsFinished(dir, j.Spec.Cells[e.Cell].Name)}
 	case Launch:
@@ -268,6 +272,14 @@ func (j *Job) addStart() (s Started) {
 	return s
 }
 
+// setup runs the setup.
+func (j *Job) setup() (s SetUp) {
+	if j.Setup != nil {
+		s.Code, s.Err = j.Setup()
+	}
+	return s
+}
+
 // addDeath records the death of a training run.
 func (j *Job) addDeath(cell rundir.Cell) Died {
 	dir := j.Spec.RunDir
@@ -320,7 +332,8 @@ func (j *Job) judge(cell rundir.Cell, start, code int, err error) finished {
 		}
 		e.Saved = e.Saved || ends[rank].Saved
 	}
-	if first, ok := rundir.FirstFailed(ends); ok && (code != 0 || !e.Saved) {
+	// A rank that was told to stop has failed because of another, perhaps one without a record.
+	if first, ok := rundir.FirstFailed(ends); ok && (code == 0 && !e.Saved || code != 0 && !first.Told) {
 		e.Code = first.Code
 	}
 	return finished{cell.Name, e, ends}

@@ -20,14 +20,8 @@ type Plan struct {
 	MaxRestarts int
 	// Resume is the command that resumes the run.
 	Resume string
-	// Refusal is set if no cell can run, because the setup has failed, for example.
-	Refusal Refusal
-}
-
-// Refusal is why no cell can run, and the job's exit code.
-type Refusal struct {
-	Text string
-	Code int
+	// Refusal is why no cell can run; "" if there is no reason.
+	Refusal string
 }
 
 // An Event is something that has happened: a signal, or the answer to an Effect.
@@ -50,6 +44,11 @@ type (
 	Started struct {
 		Number, Restarts int
 		Err              error
+	}
+	// SetUp is the exit code of the job's setup. Err is why there is none.
+	SetUp struct {
+		Code int
+		Err  error
 	}
 	// Checked says whether the run has a newer start, and whether the cell has succeeded.
 	Checked struct{ Superseded, Finished bool }
@@ -91,6 +90,7 @@ const (
 	Note      Kind = "note"       // the scheduler's word in the run directory
 	FindOther Kind = "find other" // Other, after a while if Later is set
 	AddStart  Kind = "add start"  // Started
+	Setup     Kind = "setup"      // SetUp
 	Check     Kind = "check"      // Checked
 	Launch    Kind = "launch"     // Ended
 	Ask       Kind = "ask"        // Word, after a while if Later is set
@@ -118,6 +118,7 @@ const (
 	beginning  state = "beginning"
 	finding    state = "finding another job"
 	starting   state = "recording the start"
+	settingUp  state = "running the setup"
 	refusing   state = "asking why no cell can run"
 	checking   state = "checking a cell"
 	running    state = "running a cell"
@@ -164,6 +165,8 @@ func (m *Machine) Next(e Event) []Effect {
 		return m.found(e.(Other))
 	case starting:
 		return m.started(e.(Started))
+	case settingUp:
+		return m.setUp(e.(SetUp))
 	case refusing:
 		return m.refused(e.(Word))
 	case checking:
@@ -261,23 +264,34 @@ func (m *Machine) started(s Started) []Effect {
 	switch {
 	case m.MaxRestarts > 0 && m.restarts > m.MaxRestarts:
 		return m.finish(rundir.RequeueCode, append(hello, say("%s", m.limit()), say("resume it with: %s", m.Resume))...)
-	case m.Refusal.Code != 0:
-		return m.to(refusing, append(hello, Effect{Kind: Ask})...)
+	case m.Refusal != "":
+		return m.finish(1, append(hello, say("%s", m.Refusal))...)
 	}
-	return append(hello, m.next(0)...)
+	return m.to(settingUp, append(hello, Effect{Kind: Setup})...)
 }
 
-// refused ends a job that cannot run a cell. If the scheduler is ending it, that may be why.
+// setUp begins the first cell, unless the setup has failed.
+func (m *Machine) setUp(s SetUp) []Effect {
+	if s.Code == 0 && s.Err == nil {
+		return m.next(0)
+	}
+	if m.ended = (Ended{Code: s.Code, Err: s.Err}); s.Err != nil || s.Code == rundir.RequeueCode {
+		m.ended.Code = 1 // Only ranks can have saved.
+	}
+	return m.to(refusing, Effect{Kind: Ask})
+}
+
+// refused ends a job whose setup has failed. If the scheduler is ending it, that may be why.
 func (m *Machine) refused(w Word) []Effect {
 	switch ending, undecided := m.ending(w); {
 	case undecided:
 		return []Effect{{Kind: Ask, Later: true}}
 	case ending:
-		return m.leave(m.Refusal.Code, say("%s is ending this start of the job", m.By))
-	case m.Refusal.Text == "":
-		return m.finish(m.Refusal.Code)
+		return m.leave(m.ended.Code, say("%s is ending this start of the job", m.By))
+	case m.ended.Err != nil:
+		return m.finish(1, say("%v", m.ended.Err))
 	}
-	return m.finish(m.Refusal.Code, say("%s", m.Refusal.Text))
+	return m.finish(m.ended.Code, say("the setup has failed"))
 }
 
 func (m *Machine) limit() string {
@@ -369,7 +383,7 @@ func (m *Machine) answered(w Word) []Effect {
 		m.looks++
 		return m.to(looking, Effect{Kind: Look, Cell: m.cell, Later: true})
 	case code == 0:
-		return m.finish(1, say("cell %s: its launcher says that all went well, but rank %d has not recorded that it ended well", name, m.ended.Silent))
+		return m.finish(rundir.NoRecordCode, say("cell %s: its launcher says that all went well, but rank %d has not recorded that it ended well", name, m.ended.Silent))
 	case m.Cells[m.cell].Once || m.stop:
 		return m.finish(code)
 	}

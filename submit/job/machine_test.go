@@ -70,6 +70,15 @@ func (w *world) do(e Effect) Event {
 		w.recorded = nil
 		w.jobRestarts++
 		return Started{Number: w.number, Restarts: w.jobRestarts - 1}
+	case Setup:
+		w.unanswered = 0
+		switch w.random.IntN(20) {
+		case 0:
+			return SetUp{Code: 1 + w.random.IntN(140)}
+		case 1:
+			return SetUp{Err: errors.New("no bash")}
+		}
+		return SetUp{}
 	case Check:
 		w.unanswered = 0
 		return Checked{Superseded: w.starts > w.number, Finished: w.finished[e.Cell]}
@@ -288,7 +297,7 @@ func TestRandomStories(t *testing.T) {
 			w.plan.Cells = append(w.plan.Cells, rundir.Cell{Name: fmt.Sprint("c", i), Once: random.IntN(3) == 0})
 		}
 		if random.IntN(30) == 0 {
-			w.plan.Refusal = Refusal{Text: "no key", Code: 1}
+			w.plan.Refusal = "no key"
 		}
 		for start := range 12 {
 			w.story = append(w.story, fmt.Sprintf("--- seed %d, start %d", seed, start))
@@ -316,7 +325,7 @@ func TestTexts(t *testing.T) {
 	m := NewMachine(Plan{By: "SLURM", Job: "12", Nodes: "n[1-2]", Cells: []rundir.Cell{{Name: "train"}}, Title: func(rundir.Cell) string { return "cell train on 2 ranks" }, MaxRestarts: 1, Resume: "submit resume x"})
 	var said []string
 	for _, e := range []Event{
-		Begin{}, Other{}, Started{Number: 1}, Checked{}, Ended{Code: 9}, Word{State: "RUNNING"}, Died{Death: rundir.Death{Start: 1, Cell: "train", Update: 60}, Trains: true},
+		Begin{}, Other{}, Started{Number: 1}, SetUp{}, Checked{}, Ended{Code: 9}, Word{State: "RUNNING"}, Died{Death: rundir.Death{Start: 1, Cell: "train", Update: 60}, Trains: true},
 		Started{Number: 2, Restarts: 1}, Checked{}, Stop{Near: true}, Stop{}, Ended{Code: 0, Saved: true}, Word{State: "RUNNING"},
 	} {
 		for _, effect := range m.Next(e) {

@@ -219,8 +219,14 @@ const lastSignal = 64
 // the launcher's, or the job's.
 func (s *start) failed(code int) error {
 	status := submit.Status{State: submit.Failed, ExitCode: cmp.Or(s.code, code)}
-	if first, ok := rundir.FirstFailed(s.job.Ends()); ok {
+	ends := s.job.Ends()
+	if first, ok := rundir.FirstFailed(ends); ok && !first.Told {
 		status.ExitCode, status.FailedRank = first.Code, first.Rank
+	} else if len(ends) > 0 { // A rank without a record was killed together with its program.
+		for _, recorded := ends[status.FailedRank]; recorded && status.FailedRank < s.spec.Tasks(); _, recorded = ends[status.FailedRank] {
+			status.FailedRank++
+		}
+		status.FailedRank %= s.spec.Tasks()
 	}
 	if signal := status.ExitCode - 128; signal > 0 && signal <= lastSignal {
 		status.ExitCode, status.Signal = 0, signal

@@ -67,6 +67,9 @@ type process struct {
 	cell rundir.Cell
 	env  rundir.Env
 	rank int
+	// parent is the process that has started this one, and mpi is set if that is mpirun's.
+	parent int
+	mpi    bool
 	// step is the id of SLURM's step; "" if SLURM has not started it.
 	step string
 	// grace is the time between SIGTERM and SIGKILL, if the launcher is gone.
@@ -111,7 +114,7 @@ func (r Runner) prepare(args []string) (*process, error) {
 	command := spec.Program(cell)
 	p := &process{
 		Cmd: exec.Command(command[0], command[1:]...), cell: cell, env: rundir.ReadEnv(r.Getenv), rank: where.Rank,
-		grace: cmp.Or(r.Grace, grace), recorder: r.Getenv(rundir.EnvRecorder), shell: r.Shell,
+		parent: os.Getppid(), mpi: where.Launcher == cluster.OpenMPI || where.Launcher == cluster.PMI, grace: cmp.Or(r.Grace, grace), recorder: r.Getenv(rundir.EnvRecorder), shell: r.Shell,
 	}
 	if step {
 		p.step = cluster.StepID(r.Getenv)

@@ -19,11 +19,11 @@ func (p *process) run() int {
 	signals := make(chan os.Signal, 8)
 	end := rundir.End{Rank: p.rank, Step: p.step, Began: p.shell.Now()}
 	end.Host, _ = os.Hostname() // The record tells the rank too.
-	if p.step == "" {
-		// mpirun passes SIGUSR1 on to the rank's whole process group, and a terminal SIGINT. The
-		// program inherits that they are ignored: it gets SIGTERM instead. submit repeats a signal
-		// that is lost until the program has started.
-		signal.Ignore(syscall.SIGUSR1, syscall.SIGINT)
+	if p.mpi {
+		// mpirun passes SIGUSR1 on to the rank's whole process group. The program inherits that it
+		// is ignored, and gets SIGTERM instead. submit repeats a signal that is lost until the
+		// program has started.
+		signal.Ignore(syscall.SIGUSR1)
 	} else {
 		signal.Notify(signals, syscall.SIGUSR1, syscall.SIGTERM)
 	}
@@ -39,7 +39,7 @@ func (p *process) run() int {
 		_ = p.Wait() // Its state says more.
 		close(ended)
 	}()
-	code, told, alone := p.wait(signals, ended)
+	code, told := p.wait(signals, ended)
 	if code == rundir.RequeueCode && p.step != "" && !told && !p.hasStopped() {
 		told = within(signals, time.Second) // The program may have got the signal first.
 	}
@@ -49,8 +49,8 @@ func (p *process) run() int {
 		end.CPU = (p.ProcessState.UserTime() + p.ProcessState.SystemTime()).Seconds()
 	}
 	code = p.report(end)
-	if alone && leads() {
-		_ = syscall.Kill(0, syscall.SIGKILL) // What is left of the group, and this process.
+	if p.step == "" && leads() {
+		p.tell(syscall.SIGKILL) // What is left of the group. SLURM ends its step by itself.
 	}
 	return code
 }
@@ -63,24 +63,31 @@ func cannotStart(err error) int {
 	return 126
 }
 
-// wait waits for the program's end. On SIGUSR1 it tells the program to save and stop. SIGTERM says
-// that who started this process has died, or wants it to end: then the program is told too, and
-// killed after the grace time.
-func (p *process) wait(signals <-chan os.Signal, ended <-chan struct{}) (code int, told, alone bool) {
+// wait waits for the program's end. On SIGUSR1 it tells the program to save and stop. SIGTERM, or
+// another parent, says that who started this process has died, or wants it to end: then the program
+// is told too, and killed after the grace time.
+func (p *process) wait(signals <-chan os.Signal, ended <-chan struct{}) (code int, told bool) {
 	var late <-chan time.Time
+	parent := time.NewTicker(time.Second)
+	defer parent.Stop()
 	for {
 		select {
 		case <-ended:
-			return submit.ProcessCode(p.ProcessState), told, alone
+			return submit.ProcessCode(p.ProcessState), told
 		case s := <-signals:
 			told = true
 			if p.step != "" {
 				continue // SLURM tells all processes of the step, and kills them later.
 			}
-			if s == syscall.SIGTERM && !alone {
-				alone, late = true, time.After(p.grace)
+			if s == syscall.SIGTERM && late == nil {
+				late = time.After(p.grace)
 			}
 			p.tell(syscall.SIGTERM)
+		case <-parent.C:
+			if p.step == "" && late == nil && os.Getppid() != p.parent {
+				told, late = true, time.After(p.grace)
+				p.tell(syscall.SIGTERM)
+			}
 		case <-late:
 			fmt.Fprintf(p.shell.Err, "gonbatch: the program has not stopped within %.0f s of SIGTERM: it is killed\n", p.grace.Seconds())
 			p.tell(syscall.SIGKILL)
@@ -132,11 +139,8 @@ func (p *process) report(end rundir.End) int {
 	if end.Saved {
 		errs, code = errors.Join(errs, p.env.MarkStopped()), 0
 	}
-	if errs != nil {
+	if errs != nil { // Who started the ranks misses the record.
 		fmt.Fprintln(p.shell.Err, "gonbatch:", errs)
-		if code == 0 {
-			code = rundir.NoRecordCode
-		}
 	}
 	if code != 0 {
 		p.abort(code)

@@ -26,6 +26,8 @@ const (
 	Recorder Kind = "gonbatch-recorder-"
 	// Module folders hold a Go module that is being compiled.
 	Module Kind = "gonbatch-module-"
+	// Setup folders hold the state that a job's setup has left.
+	Setup Kind = "gonbatch-setup-"
 	// Preflight folders hold the notebook of a preflight's dry run.
 	Preflight Kind = "gonbatch-preflight-"
 	// Forecast folders hold the question to a program, and its answer.

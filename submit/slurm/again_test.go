@@ -85,6 +85,9 @@ func TestDeathIsTold(t *testing.T) {
 	if _, err := rundir.AddStart(s.spec.RunDir, "job 13"); err != nil {
 		t.Fatal(err)
 	}
+	if err := rundir.NoteLogs(s.spec.RunDir); err != nil {
+		t.Fatal(err)
+	}
 	if got := submit.NewJobError(job, failed).Error(); strings.Contains(got, want) {
 		t.Errorf("of a later start: %s", got)
 	}

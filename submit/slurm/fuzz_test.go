@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -71,7 +72,7 @@ func TestRandomEnvironments(t *testing.T) {
 func ranEnvironment(t *testing.T, spec submit.JobSpec) map[string]string {
 	t.Helper()
 	s := &start{dir: t.TempDir(), spec: spec, programs: map[string]string{"train": printEnvironment}}
-	if err := os.MkdirAll(filepath.Dir(spec.RunDir.Program("train")), 0o700); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(spec.RunDir.Program("train")), 0o700), os.MkdirAll(spec.RunDir.Logs(), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	s.write(t, "srun", srunOnce)

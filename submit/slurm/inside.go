@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,32 +26,33 @@ import (
 type inside struct {
 	shell submit.Shell
 	spec  submit.JobSpec
-	// path is where SLURM's commands are: PATH before the job's setup could change it.
-	path string
+	setup setup
+	// recorder is the socket of the recorder; "" if there is none.
+	recorder string
 }
 
 var (
-	_ job.Launcher  = inside{}
-	_ job.Scheduler = inside{}
+	_ job.Launcher  = (*inside)(nil)
+	_ job.Scheduler = (*inside)(nil)
 )
 
 // Name is SLURM's name, for messages.
-func (in inside) Name() string { return "SLURM" }
+func (in *inside) Name() string { return "SLURM" }
 
 // Job is the job's id.
-func (in inside) Job() string { return cluster.JobID(in.shell.Getenv) }
+func (in *inside) Job() string { return cluster.JobID(in.shell.Getenv) }
 
 // Nodes are the job's nodes, in SLURM's short form.
-func (in inside) Nodes() string { return in.shell.Getenv("SLURM_JOB_NODELIST") }
+func (in *inside) Nodes() string { return in.shell.Getenv("SLURM_JOB_NODELIST") }
 
 // Line records a start: "job ID TIME CLUSTER".
-func (in inside) Line(now time.Time) string {
+func (in *inside) Line(now time.Time) string {
 	words := []string{"job", in.Job(), now.Format("2006-01-02T15:04:05-0700"), in.shell.Getenv("SLURM_CLUSTER_NAME")}
 	return strings.TrimSpace(strings.Join(words, " "))
 }
 
 // Restarts is how often SLURM has started the job again.
-func (in inside) Restarts() int {
+func (in *inside) Restarts() int {
 	n, _ := strconv.Atoi(in.shell.Getenv("SLURM_RESTART_COUNT")) // It is unset in the first start.
 	return n
 }
@@ -65,30 +64,19 @@ const (
 )
 
 // run runs one of SLURM's commands.
-func (in inside) run(limit time.Duration, name string, args ...string) ([]byte, error) {
-	path, err := in.find(name)
+func (in *inside) run(limit time.Duration, name string, args ...string) ([]byte, error) {
+	path, err := exec.LookPath(name)
 	if err != nil {
 		return nil, err
 	}
 	return submit.ExecRunner{Timeout: limit, Env: in.shell.Environ}.Run(context.Background(), path, args...)
 }
 
-// find finds one of SLURM's commands.
-func (in inside) find(name string) (string, error) {
-	for _, dir := range filepath.SplitList(in.path) {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return filepath.Abs(path)
-		}
-	}
-	return "", fmt.Errorf("%s: %w", name, exec.ErrNotFound)
-}
-
 // wordLine is the line of scontrol with a job's state. No job name can match it.
 var wordLine = regexp.MustCompile(`(?m)^\s+JobState=(\S+) Reason=(\S+)`)
 
 // ask asks for a job's state, and returns the answer too.
-func (in inside) ask(id string) (w job.Word, text string) {
+func (in *inside) ask(id string) (w job.Word, text string) {
 	out, _ := in.run(askLimit, "scontrol", "show", "job", id) // No answer is a word, too.
 	if m := wordLine.FindSubmatch(out); m != nil {
 		w.State, w.Reason = string(m[1]), string(m[2])
@@ -97,14 +85,14 @@ func (in inside) ask(id string) (w job.Word, text string) {
 }
 
 // Word is SLURM's word on this job.
-func (in inside) Word() job.Word {
+func (in *inside) Word() job.Word {
 	w, _ := in.ask(in.Job())
 	return w
 }
 
 // Other finds another job that has started this run and runs, is suspended, or is just ending.
 // Clusters reuse ids, so it must have the run's script.
-func (in inside) Other(dir rundir.Dir) (found job.Other) {
+func (in *inside) Other(dir rundir.Dir) (found job.Other) {
 	starts, _ := rundir.ReadStarts(dir) // AddStart fails if they cannot be read.
 	asked := []string{"", in.Job()}
 	for _, s := range slices.Backward(starts) {
@@ -130,7 +118,7 @@ func (in inside) Other(dir rundir.Dir) (found job.Other) {
 }
 
 // Requeue queues this job again.
-func (in inside) Requeue() error {
+func (in *inside) Requeue() error {
 	_, err := in.run(requeueLimit, "scontrol", "requeue", in.Job())
 	if command := (*submit.CommandError)(nil); errors.As(err, &command) && command.Output != "" {
 		return errors.New(command.Output)
@@ -142,13 +130,15 @@ func (in inside) Requeue() error {
 func cellTitle(cell string) string { return "cell " + cell }
 
 // Title describes how a cell runs.
-func (in inside) Title(cell rundir.Cell) string {
+func (in *inside) Title(cell rundir.Cell) string {
 	where := "on " + plural.Of(in.spec.Tasks(), "rank")
 	if cell.Once {
 		where = "once, on the first node"
 	}
-	return fmt.Sprintf("%s %s: %s", cellTitle(cell.Name), where, shellescape.QuoteCommand(in.spec.Program(cell)))
+	return fmt.Sprintf("%s %s: %s", cellTitle(cell.Name), where, quoteAll(in.spec.Program(cell)))
 }
+
+func quoteAll(words []string) string { return shellescape.QuoteCommand(words) }
 
 // exportAll gives the cells the job's environment, whatever "sbatch --export" gave it.
 const exportAll = "--export=ALL"
@@ -182,14 +172,18 @@ func srunOptions(spec submit.JobSpec, cell rundir.Cell) []string {
 func escapePattern(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 
 // Launch starts the ranks of a cell by srun.
-func (in inside) Launch(cell rundir.Cell, start int) (job.Ranks, error) {
-	srun, err := in.find("srun")
+func (in *inside) Launch(cell rundir.Cell, start int) (job.Ranks, error) {
+	srun, err := exec.LookPath("srun")
 	if err != nil {
 		return nil, err
 	}
 	dir := in.spec.RunDir
 	args := append(srunOptions(in.spec, cell), in.spec.RankCommand(cell, true)...)
-	s := &step{inside: in, cmd: exec.Command(srun, args...), cell: cell.Name, start: start, over: make(chan struct{})}
+	command := append([]string{srun}, args...)
+	if in.setup.state != nil {
+		command = slices.Concat([]string{dir.Submit(), "job", "--enter", in.setup.file}, command)
+	}
+	s := &step{inside: in, cmd: exec.Command(command[0], command[1:]...), cell: cell.Name, start: start, over: make(chan struct{})}
 	s.cmd.Env = in.environ(cell, start)
 	s.cmd.Stdout, s.cmd.Stderr = in.shell.Out, in.shell.Err
 	if err := s.cmd.Start(); err != nil {
@@ -211,41 +205,47 @@ var inherited = append([]string{"SLURM_CPU_BIND", "SLURM_STEP", "SLURM_SRUN_", "
 // waits for all.
 const fence = "SLURM_PMIX_FENCE"
 
-// environ returns srun's environment. The user's variables travel under names that srun does not
-// know, with the values that the job's setup has left them; a rank gives them their names back.
-func (in inside) environ(cell rundir.Cell, start int) []string {
+// isInherited reports whether a job must not inherit a variable from another one.
+func isInherited(name string) bool {
+	return slices.Contains(cluster.Names, name) || slices.ContainsFunc(inherited, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// environ returns srun's environment: the job's, or the one that the setup has left. The user's
+// variables travel under names that srun does not know; a rank gives them their names back.
+func (in *inside) environ(cell rundir.Cell, start int) (all []string) {
 	env := in.spec.RankEnv("1")
 	env.Cell, env.Start, env.Stopped = cell.Name, start, in.spec.RunDir.Stopped(strconv.Itoa(start))
-	var all, users []string
-	for _, v := range in.shell.Environ {
-		name, value, _ := strings.Cut(v, "=")
-		_, given := in.spec.Env[name]
-		switch {
-		case slices.Contains(cluster.Names, name), slices.ContainsFunc(inherited, func(p string) bool { return strings.HasPrefix(name, p) }):
-		case given && in.spec.HasSetup():
-			users = append(users, rundir.EnvUserPrefix+name+"="+value)
-		default:
-			all = append(all, v)
-		}
-	}
-	if !in.spec.HasSetup() {
+	var users []string
+	if in.setup.state == nil {
+		all = clean(in.shell.Environ)
 		for _, v := range rundir.SortedVars(in.spec.Env) {
 			users = append(users, rundir.EnvUserPrefix+v.String())
+		}
+	} else {
+		for _, v := range in.setup.state.Environ {
+			name, _, _ := strings.Cut(v, "=")
+			if _, given := in.spec.Env[name]; given { // With the value that the setup has left it.
+				users = append(users, rundir.EnvUserPrefix+v)
+			} else {
+				all = append(all, v)
+			}
 		}
 	}
 	if in.shell.Getenv(fence) == "" {
 		all = append(all, fence+"=ring")
 	}
-	all = append(all, "PATH="+in.path)
 	for _, v := range env.Vars() {
 		all = append(all, v.String())
+	}
+	if in.recorder != "" {
+		all = append(all, rundir.EnvRecorder+"="+in.recorder)
 	}
 	return append(all, users...)
 }
 
 // step is a step of the job: srun, and the ranks that it has started.
 type step struct {
-	inside
+	*inside
 	cmd   *exec.Cmd
 	cell  string
 	start int

@@ -145,6 +145,9 @@ func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) 
 	}
 	_ = cmd.Wait() // The test checks its code.
 	t.Logf("%s", &all)
+	if err := os.WriteFile(s.spec.RunDir.SchedulerLog(), all.Bytes(), 0o600); err != nil {
+		t.Error(err)
+	}
 	return all.String(), cmd.ProcessState.ExitCode()
 }
 

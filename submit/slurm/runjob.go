@@ -1,18 +1,17 @@
 package slurm
 
 import (
-	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/spf13/pflag"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/executed"
 	"gonbatch/submit/job"
+	"gonbatch/submit/scratch"
 )
 
 // stopSignal tells a job, and its ranks, to save and stop: sbatch's --signal sends it.
@@ -22,42 +21,61 @@ const stopSignal = syscall.SIGUSR1
 // args are the run directory and options.
 func RunJob(shell submit.Shell, args []string) int {
 	stops := stopsOf(syscall.SIGTERM, stopSignal)
-	flags := pflag.NewFlagSet("submit job", pflag.ContinueOnError)
-	path := flags.String("path", "", "where SLURM's commands are; $PATH if it is empty")
-	setup := flags.Int("setup-ended", -1, "the exit code of a setup that has ended the batch script")
-	err := flags.Parse(args)
-	if err == nil && flags.NArg() != 1 {
-		err = fmt.Errorf("submit job %q: want the run directory", args)
-	}
-	var spec submit.JobSpec
-	if err == nil {
-		spec, err = submit.ReadDecided(rundir.At(flags.Arg(0)))
-	}
+	code, err := runJob(shell, args, stops)
 	if err != nil {
 		fmt.Fprintln(shell.Err, "gonbatch:", err)
 		return 1
 	}
-	in := inside{shell: shell, spec: spec, path: cmp.Or(*path, shell.Getenv("PATH"))}
+	return code
+}
+
+func runJob(shell submit.Shell, args []string, stops <-chan job.Stop) (int, error) {
+	switch {
+	case len(args) == 4 && args[0] == "--leave":
+		return 0, leave(args[1], args[2:])
+	case len(args) > 2 && args[0] == "--enter":
+		return 0, enter(args[1], args[2:])
+	}
+	withSetup := len(args) == 2 && args[0] == "--setup"
+	if !withSetup && len(args) != 1 {
+		return 0, fmt.Errorf("submit job %q: want the run directory, and --setup before it if its setup is standard input", args)
+	}
+	spec, err := submit.ReadDecided(rundir.At(args[len(args)-1]))
+	if err != nil {
+		return 0, err
+	}
+	in := &inside{shell: shell, spec: spec}
 	if in.Job() == "" {
-		fmt.Fprintln(shell.Err, "gonbatch: this is no job of SLURM: queue the script with", submitCommand(spec))
-		return 1
+		return 0, fmt.Errorf("this is no job of SLURM: queue the script with %s", submitCommand(spec))
+	}
+	if withSetup {
+		text, err := io.ReadAll(os.Stdin)
+		if err != nil {
+			return 0, fmt.Errorf("setup: %w", err)
+		}
+		folder, err := scratch.Make(scratch.Setup)
+		if err != nil {
+			return 0, fmt.Errorf("setup: %w", err)
+		}
+		defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
+		in.setup = setup{text: string(text), file: stateFile(folder)}
 	}
 	var recording *executed.Recording
 	if spec.Record {
 		if recording, err = executed.Record(shell, spec.RunDir, in.Job()); err != nil {
 			shell.Warn("%v", err)
 		} else {
-			in.shell.Environ = append(in.shell.Environ, rundir.EnvRecorder+"="+recording.Socket())
+			in.recorder = recording.Socket()
 		}
 	}
-	j := &job.Job{Spec: spec, Launcher: in, Scheduler: in, Refusal: refusal(shell, spec, *setup), Log: shell.Out, Now: shell.Now, Signals: stops}
+	j := &job.Job{Spec: spec, Launcher: in, Scheduler: in, Setup: in.Setup, Refusal: refusal(shell, spec), Log: shell.Out, Now: shell.Now, Signals: stops}
 	code := j.Run()
 	if recording != nil {
 		if err := recording.EndJob(code, j.Cell(), spec.RunDir); err != nil {
 			shell.Warn("%v", err)
 		}
 	}
-	return code
+	return code, nil
 }
 
 // stopsOf returns the process's signals as events of a job.
@@ -72,21 +90,12 @@ func stopsOf(signals ...os.Signal) <-chan job.Stop {
 	return stops
 }
 
-// refusal is why no cell can run: the setup has ended the batch script with a code, or a secret is
-// missing.
-func refusal(shell submit.Shell, spec submit.JobSpec, setup int) job.Refusal {
+// refusal is why no cell can run: a secret is missing.
+func refusal(shell submit.Shell, spec submit.JobSpec) string {
 	for _, name := range spec.Secrets {
 		if !shell.IsSet(name) {
-			return job.Refusal{Code: 1, Text: fmt.Sprintf("the job has no variable %s, which --secret %[1]s promises: queue it from a shell that exports %[1]s", name)}
+			return fmt.Sprintf("the job has no variable %s, which --secret %[1]s promises: queue it from a shell that exports %[1]s", name)
 		}
 	}
-	switch setup {
-	case -1:
-		return job.Refusal{}
-	case 0:
-		return job.Refusal{Code: 1, Text: "a command of --setup has ended the shell: use no exit and no exec in it"}
-	case rundir.RequeueCode: // Only ranks can have saved.
-		setup = 1
-	}
-	return job.Refusal{Code: setup}
+	return ""
 }
