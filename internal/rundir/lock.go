@@ -40,9 +40,12 @@ type holder struct {
 	Token string `json:"token"`
 }
 
-// RunLock returns the path of the lock that a command holds while it starts or ends the
-// run.
+// RunLock returns the path of the lock that a command holds while it starts or ends the run.
 func (d Dir) RunLock() string { return d.join("lock") }
+
+// StartLock returns the path of the lock that a job holds from its look for other jobs of the run
+// until it has recorded its start.
+func (d Dir) StartLock() string { return d.join(".start.lock") }
 
 // manifestLock returns the path of the lock for one change of the manifest.
 func (d Dir) manifestLock() string { return d.join(".manifest.lock") }

@@ -13,6 +13,7 @@ package job
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -81,6 +82,7 @@ type Job struct {
 	ranks   Ranks
 	ended   chan finished
 	notes   sync.WaitGroup
+	held    *rundir.Lock
 	// last is how the last cell ended, and err why the job could not go on.
 	last finished
 	err  error
@@ -179,8 +181,14 @@ func (j *Job) do(e Effect) Event {
 	case Note:
 		j.notes.Go(j.note)
 	case FindOther:
-		return j.Scheduler.Other(dir)
+		j.lock()
+		other := j.Scheduler.Other(dir)
+		if other.ID != "" {
+			j.unlock()
+		}
+		return other
 	case AddStart:
+		defer j.unlock()
 		return j.addStart()
 	case Setup:
 		return j.setup()
@@ -208,6 +216,30 @@ func (j *Job) do(e Effect) Event {
 		return Requeued{j.Scheduler.Requeue()}
 	}
 	return nil
+}
+
+// lockLimit is how long a job waits for another one that begins at the same time: longer than it
+// takes to notice that the other's machine is dead.
+const lockLimit = 2 * time.Minute
+
+// lock keeps other jobs of the run from beginning at the same time. A job that cannot write its
+// lock cannot record its start either, which ends it.
+func (j *Job) lock() {
+	if j.held != nil || j.Scheduler.Job() == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
+	defer cancel()
+	j.held, _ = rundir.AcquireLock(ctx, j.Spec.RunDir.StartLock(), func(p rundir.Process) {
+		j.say(fmt.Sprintf("waiting for another job of the run, which is beginning on %s", p.Host))
+	})
+}
+
+func (j *Job) unlock() {
+	if j.held != nil {
+		_ = j.held.Release() // Its file is taken over once this process has ended.
+	}
+	j.held = nil
 }
 
 // keep remembers why the job cannot go on.

@@ -29,19 +29,25 @@ func TestAlone(t *testing.T) {
 			for i := range tc.times {
 				t.Run("", func(t *testing.T) {
 					t.Parallel()
-					endsAlone(t, dir, time.Duration(i)*20*time.Millisecond/time.Duration(tc.times))
+					endsAlone(t, dir, time.Duration(i)*20*time.Millisecond/time.Duration(tc.times), syscall.SIGTERM)
 				})
 			}
 		})
 	}
 }
 
-// beParent starts a rank as submit does, prints the number of its process, and waits.
-func beParent() {
+// TestNoSignal: a rank whose launcher has been killed ends, though nobody tells it.
+func TestNoSignal(t *testing.T) {
+	endsAlone(t, newRun(t, 1, "sleep 97 & exec sleep 97"), 500*time.Millisecond, 0)
+}
+
+// beParent starts a rank as submit does, prints the number of its process, and waits. The rank gets
+// a signal when it dies, if that is not 0.
+func beParent(signal syscall.Signal) {
 	runtime.LockOSThread() // The kernel sends Pdeathsig when the thread ends, too.
 	cmd := exec.Command(os.Args[0], os.Args[1:]...)
 	cmd.Env = append(os.Environ(), asRank+"=1s")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: signal}
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}
@@ -50,10 +56,10 @@ func beParent() {
 }
 
 // endsAlone starts a rank and kills its parent after a while.
-func endsAlone(t *testing.T, dir rundir.Dir, after time.Duration) {
+func endsAlone(t *testing.T, dir rundir.Dir, after time.Duration, signal syscall.Signal) {
 	t.Helper()
 	cmd := newRank(dir)
-	cmd.Env = append(cmd.Env, asParent+"=1")
+	cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", asParent, signal))
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

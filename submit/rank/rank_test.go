@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,11 +30,15 @@ const (
 
 func TestMain(m *testing.M) {
 	grace, isRank := os.LookupEnv(asRank)
-	_, isParent := os.LookupEnv(asParent)
+	parent, isParent := os.LookupEnv(asParent)
 	_, _ = os.Unsetenv(asRank), os.Unsetenv(asParent)
 	switch {
 	case isParent:
-		beParent()
+		number, err := strconv.Atoi(parent)
+		if err != nil {
+			panic(err)
+		}
+		beParent(syscall.Signal(number))
 	case isRank:
 		shell := submit.Shell{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Now: time.Now, CommandLine: os.Args}
 		limit, err := time.ParseDuration(grace)

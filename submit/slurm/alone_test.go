@@ -89,3 +89,29 @@ func TestNote(t *testing.T) {
 		t.Errorf("left: %q", left)
 	}
 }
+
+// TestTwoBegin: of two jobs of a run that begin at the same time, one runs.
+func TestTwoBegin(t *testing.T) {
+	s := newStart(t)
+	s.programs = map[string]string{"train": "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exit 0\necho $SLURM_JOB_ID >> ran; sleep 1"}
+	s.write(t, "script-path", s.spec.RunDir.Script()+"\n")
+	if err := os.WriteFile(s.spec.RunDir.Starts(), []byte("job 9 x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, "scontrol", "#!/bin/bash\nsleep 0.3\n[ $3 != 9 ] || exit 1\necho '   JobState=RUNNING Reason=None Dependency=(null)'\necho \"   Command=$(cat script-path)\"\n")
+	other := *s
+	other.env = []string{"SLURM_JOB_ID=13"}
+	codes := make(chan int, 2)
+	for _, one := range []*start{s, &other} {
+		go func() {
+			_, code := one.run(t, 0)
+			codes <- code
+		}()
+	}
+	if first, second := <-codes, <-codes; first+second != 1 {
+		t.Errorf("exit codes %d and %d, want that one runs and one leaves it alone", first, second)
+	}
+	if ran, err := os.ReadFile(filepath.Join(s.dir, "ran")); err != nil || strings.Count(string(ran), "\n") != 1 {
+		t.Errorf("ran: %q, %v", ran, err)
+	}
+}

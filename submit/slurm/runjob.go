@@ -32,9 +32,9 @@ func RunJob(shell submit.Shell, args []string) int {
 func runJob(shell submit.Shell, args []string, stops <-chan job.Stop) (int, error) {
 	switch {
 	case len(args) == 4 && args[0] == "--leave":
-		return 0, leave(args[1], args[2:])
+		return 0, leave(args[1], shell.Environ, args[2:])
 	case len(args) > 2 && args[0] == "--enter":
-		return 0, enter(args[1], args[2:])
+		return 0, enter(args[1], shell.Environ, args[2:])
 	}
 	withSetup := len(args) == 2 && args[0] == "--setup"
 	if !withSetup && len(args) != 1 {

@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -36,8 +35,8 @@ var limits = []int{
 
 // leave writes this process's state to a file. files are the shell's soft and hard limit of open
 // files, because Go raises the soft one for itself.
-func leave(path string, files []string) error {
-	s := shellState{Environ: os.Environ(), Umask: unix.Umask(0), Limits: map[int]unix.Rlimit{}}
+func leave(path string, environ, files []string) error {
+	s := shellState{Environ: environ, Umask: unix.Umask(0), Limits: map[int]unix.Rlimit{}}
 	unix.Umask(s.Umask)
 	s.Limits[unix.RLIMIT_NOFILE] = unix.Rlimit{Cur: limitOf(files[0]), Max: limitOf(files[1])}
 	for _, which := range limits {
@@ -58,8 +57,8 @@ func limitOf(text string) uint64 {
 	return n
 }
 
-// enter gives this process a state, and becomes a command, whose environment is this process's.
-func enter(path string, command []string) error {
+// enter gives this process a state, except the environment, and becomes a command.
+func enter(path string, environ, command []string) error {
 	var s shellState
 	if err := rundir.ReadJSON(path, &s); err != nil {
 		return err
@@ -71,7 +70,7 @@ func enter(path string, command []string) error {
 			return fmt.Errorf("set limit %d: %w", which, err)
 		}
 	}
-	return fmt.Errorf("%s: %w", command[0], syscall.Exec(command[0], command, os.Environ()))
+	return fmt.Errorf("%s: %w", command[0], syscall.Exec(command[0], command, environ))
 }
 
 // setup is the setup of a job, and the state that it has left.

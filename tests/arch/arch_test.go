@@ -78,7 +78,7 @@ var submission = map[string][]string{
 	"submit/executed":       {"submit", "submit/scratch"},
 	"slurmtmpl":             {"submit"},
 	"submit/loader":         {"submit"},
-	"submit/slurm":          {"submit", "submit/executed", "submit/job", "submit/loader", "slurmtmpl"},
+	"submit/slurm":          {"submit", "submit/executed", "submit/job", "submit/loader", "submit/scratch", "slurmtmpl"},
 	"submit/job":            {"submit"},
 	"submit/local":          {"submit", "submit/executed", "submit/job"},
 	"submit/modules":        {"submit/export", "submit/export/gomod", "submit/export/nbcell", "submit/scratch"},
