@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -185,7 +186,7 @@ func (in *inside) Launch(cell rundir.Cell, start int) (job.Ranks, error) {
 	}
 	s := &step{inside: in, cmd: exec.Command(command[0], command[1:]...), cell: cell.Name, start: start, over: make(chan struct{})}
 	s.cmd.Env = in.environ(cell, start)
-	s.cmd.Stdout, s.cmd.Stderr = in.shell.Out, in.shell.Err
+	s.cmd.Stdout, s.cmd.Stderr = os.Stdout, os.Stderr // srun must not depend on a pipe to this process.
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("run %s: %w", dir.Name(), err)
 	}

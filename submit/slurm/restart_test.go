@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	_ = os.Unsetenv(asSubmit)
-	shell := submit.Shell{Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Now: time.Now, CommandLine: os.Args}
+	shell := submit.Shell{Out: &submit.Output{Writer: os.Stdout}, Err: os.Stderr, Environ: os.Environ(), Now: time.Now, CommandLine: os.Args} // Out is no file, as in the command.
 	if os.Args[1] == rank.Name {
 		os.Exit(rank.Runner{Shell: shell}.Run(os.Args[2:]))
 	}

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -88,7 +89,7 @@ func (in *inside) Setup() (code int, err error) {
 	leave := []string{in.spec.RunDir.Submit(), "job", "--leave", in.setup.file}
 	cmd := exec.Command("/bin/bash", "-c", in.setup.text+"\nexec "+quoteAll(leave)+` "$(ulimit -Sn)" "$(ulimit -Hn)"`, "setup")
 	cmd.Env = clean(in.shell.Environ)
-	cmd.Stdout, cmd.Stderr = in.shell.Out, in.shell.Err
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // A pipe would last as long as what the setup has left running.
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("setup: %w", err)
 	}
