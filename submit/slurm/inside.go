@@ -181,7 +181,7 @@ func (in *inside) Launch(cell rundir.Cell, start int) (job.Ranks, error) {
 	dir := in.spec.RunDir
 	args := append(srunOptions(in.spec, cell), in.spec.RankCommand(cell, true)...)
 	command := append([]string{srun}, args...)
-	if in.setup.state != nil {
+	if in.setup.ran {
 		command = slices.Concat([]string{dir.Submit(), "job", "--enter", in.setup.file}, command)
 	}
 	s := &step{inside: in, cmd: exec.Command(command[0], command[1:]...), cell: cell.Name, start: start, over: make(chan struct{})}
@@ -217,13 +217,13 @@ func (in *inside) environ(cell rundir.Cell, start int) (all []string) {
 	env := in.spec.RankEnv("1")
 	env.Cell, env.Start, env.Stopped = cell.Name, start, in.spec.RunDir.Stopped(strconv.Itoa(start))
 	var users []string
-	if in.setup.state == nil {
+	if !in.setup.ran {
 		all = clean(in.shell.Environ)
 		for _, v := range rundir.SortedVars(in.spec.Env) {
 			users = append(users, rundir.EnvUserPrefix+v.String())
 		}
 	} else {
-		for _, v := range in.setup.state.Environ {
+		for _, v := range in.setup.environ {
 			name, _, _ := strings.Cut(v, "=")
 			if _, given := in.spec.Env[name]; given { // With the value that the setup has left it.
 				users = append(users, rundir.EnvUserPrefix+v)

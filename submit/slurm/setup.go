@@ -21,9 +21,10 @@ import (
 // state, as "submit job --enter FILE srun ...". Nothing of it reaches the job itself, or SLURM's
 // other commands.
 
-// shellState is what a shell passes on to its programs, except its folder, which srun sets.
+// shellState is what a shell passes on to its programs, except its folder, which srun sets. A
+// variable need not be valid text.
 type shellState struct {
-	Environ []string
+	Environ [][]byte `json:",omitempty"`
 	Umask   int
 	Limits  map[int]unix.Rlimit
 }
@@ -37,8 +38,11 @@ var limits = []int{
 // leave writes this process's state to a file. files are the shell's soft and hard limit of open
 // files, because Go raises the soft one for itself.
 func leave(path string, environ, files []string) error {
-	s := shellState{Environ: environ, Umask: unix.Umask(0), Limits: map[int]unix.Rlimit{}}
+	s := shellState{Umask: unix.Umask(0), Limits: map[int]unix.Rlimit{}}
 	unix.Umask(s.Umask)
+	for _, v := range environ {
+		s.Environ = append(s.Environ, []byte(v))
+	}
 	s.Limits[unix.RLIMIT_NOFILE] = unix.Rlimit{Cur: limitOf(files[0]), Max: limitOf(files[1])}
 	for _, which := range limits {
 		var limit unix.Rlimit
@@ -76,9 +80,10 @@ func enter(path string, environ, command []string) error {
 
 // setup is the setup of a job, and the state that it has left.
 type setup struct {
-	text  string
-	file  string
-	state *shellState
+	text, file string
+	// ran is set once environ is the environment that it has left.
+	ran     bool
+	environ []string
 }
 
 // Setup runs the setup, and returns its exit code.
@@ -101,8 +106,11 @@ func (in *inside) Setup() (code int, err error) {
 	if err := rundir.ReadJSON(in.setup.file, &s); err != nil {
 		return 0, fmt.Errorf("a command of --setup has ended the shell: use no exit and no exec in it")
 	}
-	in.setup.state = &s
-	return 0, nil
+	for _, v := range s.Environ {
+		in.setup.environ = append(in.setup.environ, string(v))
+	}
+	in.setup.ran, s.Environ = true, nil // Secrets need not stay in the file.
+	return 0, rundir.WriteJSON(in.setup.file, s)
 }
 
 // clean returns an environment without what a job must not inherit from another one.

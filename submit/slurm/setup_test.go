@@ -96,13 +96,13 @@ func TestShellHasSavedNothing(t *testing.T) {
 // set, and the job itself doesn't.
 func TestSetupState(t *testing.T) {
 	s := newStart(t)
-	s.spec.Setup = []string{"ulimit -n 12; ulimit -s 4000; ulimit -Sc 0; umask 027", "export SLURM_CPU_BIND=none TMPDIR=/nowhere PATH=/bin:/usr/bin LD_PRELOAD=/nowhere/lib.so"}
+	s.spec.Setup = []string{"ulimit -n 12; ulimit -s 4000; ulimit -Sc 0; umask 027", "export ODD=$'\\xff' SLURM_CPU_BIND=none TMPDIR=/nowhere PATH=/bin:/usr/bin LD_PRELOAD=/nowhere/lib.so"}
 	s.env = []string{"SLURM_CPU_BIND=inherited", "SLURM_STEP_X=inherited"}
 	s.spec.Env = map[string]string{"LD_LIBRARY_PATH": "/nowhere"}
-	s.programs["train"] = "#!/bin/bash\necho $(ulimit -Sn) $(ulimit -Hn) $(ulimit -Ss) $(ulimit -Sc) $(umask) $SLURM_CPU_BIND $SLURM_STEP_X $TMPDIR $LD_PRELOAD $LD_LIBRARY_PATH > found-$SLURM_PROCID"
+	s.programs["train"] = "#!/bin/bash\necho $(ulimit -Sn) $(ulimit -Hn) $(ulimit -Ss) $(ulimit -Sc) $(umask) $SLURM_CPU_BIND $SLURM_STEP_X $TMPDIR $LD_PRELOAD $LD_LIBRARY_PATH $ODD > found-$SLURM_PROCID"
 	out, code := s.run(t, 0)
 	found, err := os.ReadFile(filepath.Join(s.dir, "found-1"))
-	if want := "12 12 4000 0 0027 none /nowhere /nowhere/lib.so /nowhere\n"; code != 0 || string(found) != want || err != nil {
+	if want := "12 12 4000 0 0027 none /nowhere /nowhere/lib.so /nowhere \xff\n"; code != 0 || string(found) != want || err != nil {
 		t.Errorf("exit code %d, found %q, %v, want %q\n%s", code, found, err, want, out)
 	}
 }
