@@ -24,7 +24,7 @@ func (s JobSpec) RankCommand(cell rundir.Cell, step bool) []string {
 	return append(command, s.RunDir.Path(), cell.Name)
 }
 
-// HasSetup reports whether the batch script runs commands of the user before the job.
+// HasSetup reports whether the job runs commands of the user before its cells.
 func (s JobSpec) HasSetup() bool { return len(s.Setup)+len(s.Modules) > 0 }
 
 // Dir returns the directory in which a cell runs; a relative one is below the job's.

@@ -24,8 +24,8 @@ var reservedNames = map[string]string{
 
 // setter returns who sets a variable that users may not set; "" for all others.
 func setter(name string) string {
-	if strings.HasPrefix(name, rundir.EnvUserPrefix) || strings.HasPrefix(name, "gonbatch_") {
-		return "the batch script"
+	if strings.HasPrefix(name, rundir.EnvUserPrefix) {
+		return "submit"
 	}
 	return cmp.Or(cluster.Setter(name), reservedNames[name])
 }

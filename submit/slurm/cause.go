@@ -34,7 +34,7 @@ var stepdCauses = []struct {
 }
 
 // inferred infers a job's state from the messages at its end: slurmstepd's in the job's log, and
-// the record of the batch script's trap.
+// the job's own record.
 func inferred(job submit.Job) (submit.Status, error) {
 	status := submit.Status{Inferred: true, FailedRank: failedRank(job.Dir)}
 	state, err := endingState(job)
