@@ -15,11 +15,18 @@ func (s JobSpec) Program(cell rundir.Cell) []string {
 	return append([]string{s.RunDir.CellProgram(cell)}, s.CellArgs(cell)...)
 }
 
+// RankName is the name of the command that runs a rank, and RankStep its option in a step of SLURM,
+// whose output is the rank's log, and whose signals reach the program too.
+const (
+	RankName = "rank"
+	RankStep = "--step"
+)
+
 // RankCommand returns the command that runs one rank of a cell. step is set in a step of SLURM.
 func (s JobSpec) RankCommand(cell rundir.Cell, step bool) []string {
-	command := []string{s.RunDir.Submit(), "rank"}
+	command := []string{s.RunDir.Submit(), RankName}
 	if step {
-		command = append(command, "--step")
+		command = append(command, RankStep)
 	}
 	return append(command, s.RunDir.Path(), cell.Name)
 }

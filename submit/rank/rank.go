@@ -27,9 +27,6 @@ import (
 	"gonbatch/submit/executed"
 )
 
-// Name is the name of the command, as in submit.JobSpec.RankCommand.
-const Name = "rank"
-
 // grace is how long a program has to save and end when nobody is left who would kill it.
 const grace = time.Minute
 
@@ -43,14 +40,10 @@ type Runner struct {
 // badCall is the exit code of a call that cannot work.
 const badCall = 2
 
-// Step is the option of a rank in a step of SLURM, whose output is its log, and whose signals reach
-// the program too.
-const Step = "--step"
-
 // Run runs the rank whose number is in the environment. args are the run directory and the cell,
-// and Step before them. It returns the process's exit code: the program's, or 0 if the program was
-// told to stop and has saved, because a launcher would otherwise kill the other ranks before they
-// have saved too.
+// and submit.RankStep before them. It returns the process's exit code: the program's, or 0 if the
+// program was told to stop and has saved, because a launcher would otherwise kill the other ranks
+// before they have saved too.
 func (r Runner) Run(args []string) int {
 	runtime.LockOSThread() // The kernel kills the program when the thread that started it ends.
 	p, err := r.prepare(args)
@@ -83,12 +76,12 @@ type process struct {
 
 // prepare makes this process's output go to the rank's log, and returns the program.
 func (r Runner) prepare(args []string) (*process, error) {
-	step := len(args) > 0 && args[0] == Step
+	step := len(args) > 0 && args[0] == submit.RankStep
 	if step {
 		args = args[1:]
 	}
 	if len(args) != 2 {
-		return nil, fmt.Errorf("submit %s %q: want the run directory and a cell", Name, args)
+		return nil, fmt.Errorf("submit %s %q: want the run directory and a cell", submit.RankName, args)
 	}
 	spec, err := submit.ReadDecided(rundir.At(args[0]))
 	if err != nil {

@@ -72,7 +72,7 @@ func newRun(t *testing.T, tasks int, script string) rundir.Dir {
 
 // newRank returns the command that runs rank 0 of the cell "one".
 func newRank(dir rundir.Dir) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], rank.Name, dir.Path(), "one")
+	cmd := exec.Command(os.Args[0], submit.RankName, dir.Path(), "one")
 	env := rundir.Env{Dir: dir, Start: 1, Stopped: dir.Stopped("1"), RequeueCode: rundir.RequeueCode}
 	cmd.Env = append(os.Environ(), asRank+"=60s")
 	for _, v := range env.Vars() {

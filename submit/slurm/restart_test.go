@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 	}
 	_ = os.Unsetenv(asSubmit)
 	shell := submit.Shell{Out: &submit.Output{Writer: os.Stdout}, Err: os.Stderr, Environ: os.Environ(), Now: time.Now, CommandLine: os.Args} // Out is no file, as in the command.
-	if os.Args[1] == rank.Name {
+	if os.Args[1] == submit.RankName {
 		os.Exit(rank.Runner{Shell: shell}.Run(os.Args[2:]))
 	}
 	os.Exit(RunJob(shell, os.Args[2:]))

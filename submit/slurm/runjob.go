@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"gonbatch/internal/rundir"
@@ -58,7 +59,7 @@ func runJob(shell submit.Shell, args []string, stops <-chan job.Stop) (int, erro
 			return 0, fmt.Errorf("setup: %w", err)
 		}
 		defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
-		in.setup = setup{text: string(text), file: stateFile(folder)}
+		in.setup = setup{text: string(text), file: filepath.Join(folder, "state.json")}
 	}
 	var recording *executed.Recording
 	if spec.Record {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,6 +119,3 @@ func clean(environ []string) []string {
 		return isInherited(name)
 	})
 }
-
-// stateFile returns the file of a setup's state, in a folder of this node.
-func stateFile(folder string) string { return filepath.Join(folder, "state.json") }
