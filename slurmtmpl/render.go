@@ -38,6 +38,9 @@ func Render(spec submit.JobSpec) ([]byte, error) {
 	if !strings.HasPrefix(script.String(), "#!") {
 		return nil, fmt.Errorf("--template=%q: the first line must begin with #!, or sbatch refuses the script", spec.Template)
 	}
+	if bytes.Contains(script.Bytes(), []byte("\r\n")) {
+		return nil, fmt.Errorf("--template=%q: has Windows line ends (\\r\\n), which sbatch refuses; convert the file with: sed -i 's/\\r$//' FILE", spec.Template)
+	}
 	return script.Bytes(), nil
 }
 
@@ -50,11 +53,19 @@ func load(path string) (*template.Template, error) {
 		}
 		name, text = path, string(data)
 	}
-	tmpl, err := template.New(name).Funcs(template.FuncMap{"quote": shellescape.Quote, "join": join}).Parse(text)
+	tmpl, err := template.New(name).Funcs(template.FuncMap{"quote": quote, "join": join}).Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("--template: %w", err)
 	}
 	return tmpl, nil
+}
+
+// quote quotes a word for bash. sbatch refuses a script with Windows line ends, in quotes too.
+func quote(word string) string {
+	if !strings.Contains(word, "\r") {
+		return shellescape.Quote(word)
+	}
+	return "$'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\r", `\r`).Replace(word) + "'"
 }
 
 func join(words []string) string { return strings.Join(words, " ") }

@@ -57,7 +57,7 @@ func recorded() submit.JobSpec {
 func hostileSpec() submit.JobSpec {
 	return submit.JobSpec{
 		Name: hostile, Nodes: 1, TasksPerNode: 1, Partition: hostile, Account: hostile, QOS: hostile, Constraint: hostile,
-		Env: map[string]string{"V": hostile + "\nsecond line"}, Setup: []string{"true # comment", "for i in 1 2; do\n  echo $i\ndone"},
+		Env: map[string]string{"V": hostile + "\nsecond line", "WINDOWS": "it's\r\na \\\r\n"}, Setup: []string{"true # comment", "for i in 1 2; do\n  echo $i\ndone"},
 		Directives: []string{"--comment=" + hostile}, MPILibrary: hostile,
 		Cells:  []rundir.Cell{{Name: "main", Args: []string{hostile}, Env: map[string]string{"W": hostile}}},
 		Args:   []string{"", "-n", "two\nlines", ":"},
@@ -108,6 +108,8 @@ func TestRenderRefuses(t *testing.T) {
 		{name: "template's syntax", template: "#!/bin/sh\n{{if}}", want: "--template: template: " + file + ":2: missing value for if"},
 		{name: "template's field", template: "#!/bin/sh\n{{.Node}}", want: "batch script: template: " + file + ":2:2: executing \"" + file + "\" at <.Node>: can't evaluate field Node in type slurmtmpl.Data"},
 		{name: "template without #!", template: "hello", want: `--template="` + file + `": the first line must begin with #!, or sbatch refuses the script`},
+		{name: "template of Windows", template: "#!/bin/sh\r\n", want: `--template="` + file + `": has Windows line ends (\r\n), which sbatch refuses; convert the file with: sed -i 's/\r$//' FILE`},
+		{name: "setup of Windows", change: func(s *submit.JobSpec) { s.Setup = []string{"a\r\nb"} }, want: `--setup="a\r\nb": has Windows line ends (\r\n), which bash takes for characters of the commands; end lines with \n`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := minimal()

@@ -34,6 +34,9 @@ func Validate(spec submit.JobSpec) error {
 // checkSetup refuses a command of the setup that bash cannot read, or that would replace the shell:
 // then no cell would run.
 func checkSetup(command string) error {
+	if strings.Contains(command, "\r\n") {
+		return fmt.Errorf("--setup=%q: has Windows line ends (\\r\\n), which bash takes for characters of the commands; end lines with \\n", command)
+	}
 	parsed, err := syntax.NewParser().Parse(strings.NewReader(command), "")
 	var parse syntax.ParseError
 	if errors.As(err, &parse) {

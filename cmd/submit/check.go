@@ -51,14 +51,12 @@ func newCheckCommand(a *app) *cobra.Command {
 	addNotebookFlags(cmd.Flags(), &opts.Notebook, "check")
 	opts.addFlags(cmd.Flags())
 	return reporting(a, cmd, func(cmd *cobra.Command, args []string) (report.Report, error) {
-		ctx, stop := submit.Interruptible(cmd.Context())
-		defer stop()
 		opts.Path, opts.Job.Args = args[0], args[1:]
 		if err := opts.load(cmd, a); err != nil {
 			return nil, err
 		}
-		check, err := run.Check(ctx, a.Shell, opts.CheckRequest)
-		err = submit.BlameInterrupt(ctx, err)
+		check, err := run.Check(cmd.Context(), a.Shell, opts.CheckRequest)
+		err = submit.BlameInterrupt(cmd.Context(), err)
 		if err == nil || check.Notebook == "" {
 			return check, err
 		}

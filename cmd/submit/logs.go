@@ -16,15 +16,13 @@ func newLogsCommand(a *app) *cobra.Command {
 		Long:    "logs prints the log of rank 0, or of another rank with --rank.\n\n" + aboutRun,
 		Example: "  submit logs -f 4711\n  submit logs --rank 1 mnist-20261121-101500-4f2a",
 		Args:    oneArg("RUN"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			runs, r, err := a.findRun(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			ctx, stop := submit.Interruptible(cmd.Context())
-			defer stop()
-			return runs.Log(ctx, r, req)
-		},
+			return runs.Log(cmd.Context(), r, req)
+		}),
 	}
 	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "show the log until the job ends, and exit with the job's status")
 	config.IntVar(cmd.Flags(), &req.Rank, "rank", 0, "rank whose log to print")

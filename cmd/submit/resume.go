@@ -33,7 +33,7 @@ func newResumeCommand(a *app) *cobra.Command {
   submit resume --nodes 4 -F runs/mnist-20261121-101500-4f2a
   submit resume 4711 -- -max_epochs 20`,
 		Args: beforeDash(oneArg("RUN")),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("param") {
 				return submit.Usagef("resume takes no parameters (-p), because they are compiled into the run's programs: submit the notebook again; arguments after -- can change flags")
 			}
@@ -41,11 +41,8 @@ func newResumeCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := submit.Interruptible(cmd.Context())
-			defer stop()
-			err = runs.Resume(ctx, r, run.Changes{Job: func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, Args: args[1:]}, opts.Manner)
-			return submit.BlameInterrupt(ctx, err)
-		},
+			return runs.Resume(cmd.Context(), r, run.Changes{Job: func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, Args: args[1:]}, opts.Manner)
+		}),
 	}
 	all := pflag.NewFlagSet("submit", pflag.ContinueOnError)
 	opts.addFlags(all)

@@ -32,12 +32,12 @@ func newRootCommand(a *app) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			if err := opts.parseArgs(args, cmd.ArgsLenAtDash()); err != nil {
 				return err
 			}
 			return opts.submit(cmd, a, filepath.Dir(opts.Path), (*run.Runs).Submit)
-		},
+		}),
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	cmd.CompletionOptions.HiddenDefaultCmd = true

@@ -25,9 +25,7 @@ func (o *submitOptions) submit(cmd *cobra.Command, a *app, start string, do subm
 	if err != nil {
 		return cfg.Explain(err)
 	}
-	ctx, stop := submit.Interruptible(cmd.Context())
-	defer stop()
-	return submit.BlameInterrupt(ctx, cfg.Explain(do(a.runs(cmd, o.RunRoot), ctx, req)))
+	return cfg.Explain(do(a.runs(cmd, o.RunRoot), cmd.Context(), req))
 }
 
 const preflightLong = `preflight runs a job of a few seconds with the options that your training will have. It prints the
@@ -46,12 +44,12 @@ func newPreflightCommand(a *app) *cobra.Command {
 		Example: `  submit preflight --nodes 2 --tasks-per-node 4
   submit preflight --local --tasks 2
   submit preflight --gpu-check --gpus-per-node 1`,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			if err := opts.takeKit(args, cmd.ArgsLenAtDash()); err != nil {
 				return err
 			}
 			return opts.submit(cmd, a, ".", (*run.Runs).Preflight)
-		},
+		}),
 	}
 	opts.addFlags(cmd.Flags())
 	opts.addKitFlag(cmd.Flags())

@@ -30,9 +30,11 @@ type (
 	// the scheduler wants the start to end.
 	Stop struct{ Near bool }
 	// Other is another job of the run that has not ended, or is ending; "" if there is none.
+	// Cluster is set if it may have ended, but its cluster cannot be asked.
 	Other struct {
-		ID     string
-		Ending bool
+		ID      string
+		Ending  bool
+		Cluster string
 	}
 	// Started is the number of the start that was recorded, and how often the job has started
 	// again.

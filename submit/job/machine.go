@@ -147,6 +147,8 @@ func (m *Machine) found(o Other) []Effect {
 		return []Effect{say("waiting for job %s, whose last processes are ending", o.ID), {Kind: FindOther, Later: true}}
 	case o.Ending:
 		return []Effect{{Kind: FindOther, Later: true}}
+	case o.Cluster != "":
+		return m.leave(1, say("job %s of the cluster %s may still run in this run directory, and that cluster cannot be asked from here: job %s leaves it alone; submit status on a login node of %[2]s records its end", o.ID, o.Cluster, m.Job))
 	}
 	return m.leave(1, say("job %s runs in this run directory: job %s leaves it alone", o.ID, m.Job))
 }

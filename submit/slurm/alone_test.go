@@ -11,8 +11,11 @@ import (
 )
 
 // scontrolOther shows job 11 in the states listed in the file "others", one after another, with the
-// script named in the file "script-path", and job 12 in the state in the file "state".
+// script named in the file "script-path", and job 12 in the state in the file "state". The cluster
+// west does not answer.
 const scontrolOther = `#!/bin/bash
+if [ "$1" = --clusters=west ]; then echo "error: no address of cluster west" >&2; exit 1; fi
+if [ "$1" = --clusters=north ]; then shift; fi
 state="$(cat state)"
 if [ "$3" = 11 ]; then state="$(head -n 1 others)"; fi
 echo "   JobState=$state Dependency=(null)"
@@ -24,8 +27,8 @@ if [ "$3" = 11 ] && [ -e asked ]; then sed -i 1d others; rm asked; elif [ "$3" =
 // that is just ending.
 func TestAlone(t *testing.T) {
 	for _, tc := range []struct {
-		name, starts, others, script string
-		runs                         bool
+		name, starts, others, script, says string
+		ended, runs                        bool
 	}{
 		{name: "the first", runs: true},
 		{name: "started again", starts: "job 12 x\n", others: "RUNNING Reason=None\n", runs: true},
@@ -33,6 +36,10 @@ func TestAlone(t *testing.T) {
 		{name: "beside another that ends", starts: "job 11 x\n", others: "COMPLETING Reason=None\nCANCELLED Reason=None\n", runs: true},
 		{name: "beside one that has ended", starts: "job 11 x\n", others: "FAILED Reason=None\n", runs: true},
 		{name: "its id is another's", starts: "job 11 x\n", others: "RUNNING Reason=None\n", script: "/home/bob/job.sh", runs: true},
+		{name: "beside one on another cluster", starts: "job 11 x north\n", others: "RUNNING Reason=None\n"},
+		{name: "the other cluster doesn't know it", starts: "job 11 x north\n", others: "FAILED Reason=None\n", runs: true},
+		{name: "the other cluster is silent", starts: "job 12 x west\n", says: "job 12 of the cluster west may still run in this run directory"},
+		{name: "its end is recorded", starts: "job 11 x west\n", ended: true, runs: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStart(t)
@@ -48,16 +55,25 @@ func TestAlone(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if tc.ended {
+				if err := rundir.WriteExitStatus(s.spec.RunDir, "11", 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.says == "" {
+				tc.says = "job 11 runs in this run directory: job 12 leaves it alone"
+			}
+			s.env = []string{"SLURM_CLUSTER_NAME=east"}
 			out, code := s.run(t, 0)
 			starts, err := rundir.ReadStarts(s.spec.RunDir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if last := starts[len(starts)-1].ID; s.has("ran") != tc.runs || (code == 0) != tc.runs || (last == "12") != tc.runs {
+			if last := starts[len(starts)-1].ID; s.has("ran") != tc.runs || (code == 0) != tc.runs || (starts[len(starts)-1] == (rundir.StartedJob{ID: "12", Cluster: "east"})) != tc.runs {
 				t.Errorf("exit code %d, ran: %t, last start by job %s; want that it runs: %t\n%s", code, s.has("ran"), last, tc.runs, out)
 			}
-			if says := "job 11 runs in this run directory: job 12 leaves it alone"; strings.Contains(out, says) == tc.runs {
-				t.Errorf("%q in:\n%s", says, out)
+			if strings.Contains(out, tc.says) == tc.runs {
+				t.Errorf("%q in:\n%s", tc.says, out)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func (v *survey) Find(ctx context.Context, dir rundir.Dir, except []string) (sub
 	}
 	job, active := submit.Job{Dir: dir}, false
 	for _, j := range q.jobs {
-		if !samePath(j.command, dir.Script()) || slices.Contains(except, j.id) {
+		if !isScript(j.command, dir) || slices.Contains(except, j.id) {
 			continue
 		}
 		if !j.ended || !active {
@@ -60,7 +60,7 @@ func (v *survey) Live(ctx context.Context, dir rundir.Dir) (live []submit.Job, e
 		return nil, err
 	}
 	for _, j := range q.jobs {
-		if !j.ended && samePath(j.command, dir.Script()) {
+		if !j.ended && isScript(j.command, dir) {
 			live = append(live, submit.Job{ID: submit.JobID(j.id), Cluster: cluster, Dir: dir})
 		}
 	}

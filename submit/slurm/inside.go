@@ -48,7 +48,7 @@ func (in *inside) Nodes() string { return in.shell.Getenv("SLURM_JOB_NODELIST") 
 
 // Line records a start: "job ID TIME CLUSTER".
 func (in *inside) Line(now time.Time) string {
-	words := []string{"job", in.Job(), now.Format("2006-01-02T15:04:05-0700"), in.shell.Getenv("SLURM_CLUSTER_NAME")}
+	words := []string{"job", in.Job(), now.Format("2006-01-02T15:04:05-0700"), in.cluster()}
 	return strings.TrimSpace(strings.Join(words, " "))
 }
 
@@ -76,33 +76,43 @@ func (in *inside) run(limit time.Duration, name string, args ...string) ([]byte,
 // wordLine is the line of scontrol with a job's state. No job name can match it.
 var wordLine = regexp.MustCompile(`(?m)^\s+JobState=(\S+) Reason=(\S+)`)
 
-// ask asks for a job's state, and returns the answer too.
-func (in *inside) ask(id string) (w job.Word, text string) {
-	out, _ := in.run(askLimit, "scontrol", "show", "job", id) // No answer is a word, too.
+// ask asks a cluster ("" is this one) for a job's state, and returns the answer too.
+func (in *inside) ask(cluster, id string) (w job.Word, text string, err error) {
+	out, err := in.run(askLimit, "scontrol", clusterArgs(cluster, "show", "job", id)...)
 	if m := wordLine.FindSubmatch(out); m != nil {
 		w.State, w.Reason = string(m[1]), string(m[2])
 	}
-	return w, string(out)
+	return w, string(out), err
 }
 
 // Word is SLURM's word on this job.
 func (in *inside) Word() job.Word {
-	w, _ := in.ask(in.Job())
+	w, _, _ := in.ask("", in.Job()) // No answer is a word, too.
 	return w
 }
 
-// Other finds another job that has started this run and runs, is suspended, or is just ending.
-// Clusters reuse ids, so it must have the run's script.
+// cluster is the name of this job's cluster.
+func (in *inside) cluster() string { return in.shell.Getenv("SLURM_CLUSTER_NAME") }
+
+// Other finds another job that has started this run and runs, is suspended, or is just ending. A
+// job of another cluster may still run if nobody has recorded its end and its cluster cannot be
+// asked from here.
 func (in *inside) Other(dir rundir.Dir) (found job.Other) {
 	starts, _ := rundir.ReadStarts(dir) // AddStart fails if they cannot be read.
-	asked := []string{"", in.Job()}
+	asked := []rundir.StartedJob{{ID: in.Job()}}
 	for _, s := range slices.Backward(starts) {
-		if slices.Contains(asked, s.ID) {
+		if s.Cluster == in.cluster() {
+			s.Cluster = ""
+		}
+		if s.ID == "" || slices.Contains(asked, s) || s.Cluster != "" && endRecorded(dir, s.ID) {
 			continue
 		}
-		asked = append(asked, s.ID)
-		w, text := in.ask(s.ID)
-		if !slices.Contains(strings.Split(text, "\n"), "   Command="+dir.Script()) {
+		asked = append(asked, s)
+		w, text, err := in.ask(s.Cluster, s.ID)
+		if s.Cluster != "" && err != nil && !unknownJob(err) {
+			return job.Other{ID: s.ID, Cluster: s.Cluster}
+		}
+		if !isScript(record{text}.field(commandLine), dir) { // Clusters reuse ids.
 			continue
 		}
 		switch parseState(w.State) {
@@ -118,9 +128,20 @@ func (in *inside) Other(dir rundir.Dir) (found job.Other) {
 	return found
 }
 
+// endRecorded reports whether the end of a run's job is recorded: by the job itself, by a command,
+// or because the run was resumed after it.
+func endRecorded(dir rundir.Dir, id string) bool {
+	_, ended, _ := recordedEnd(submit.Job{ID: submit.JobID(id), Dir: dir})
+	m, err := rundir.ReadManifest(dir)
+	return ended || err == nil && (m.JobID == id && m.Ended != nil || slices.Contains(m.EarlierJobs(), id))
+}
+
 // Requeue queues this job again.
 func (in *inside) Requeue() error {
 	_, err := in.run(requeueLimit, "scontrol", "requeue", in.Job())
+	if errors.Is(err, exec.ErrNotFound) {
+		return errors.New("this node has no scontrol on its PATH")
+	}
 	if command := (*submit.CommandError)(nil); errors.As(err, &command) && command.Output != "" {
 		return errors.New(command.Output)
 	}

@@ -42,8 +42,12 @@ func (s *Scheduler) findMPI(ctx context.Context, spec submit.JobSpec, installed 
 		return MPI{Kind: "none", Library: given.Library}, nil
 	}
 	kinds, err := s.mpiKinds(ctx)
+	if err != nil && given.Kind != "" {
+		s.shell.Warn("--mpi=%s cannot be checked: %v", given.Kind, err)
+		return given, nil
+	}
 	if err != nil {
-		return MPI{}, err
+		return MPI{}, fmt.Errorf("cannot find out which MPI the cluster has: %w; give --mpi=pmix or --mpi=pmi2", err)
 	}
 	if given.Kind != "" && !slices.Contains(kinds, given.Kind) {
 		return MPI{}, fmt.Errorf("--mpi=%q: this cluster's srun has %s", given.Kind, strings.Join(kinds, ", "))
@@ -55,14 +59,14 @@ func (s *Scheduler) findMPI(ctx context.Context, spec submit.JobSpec, installed 
 func (s *Scheduler) mpiKinds(ctx context.Context) ([]string, error) {
 	out, err := s.runner.Run(ctx, "srun", "--mpi=list")
 	if err != nil {
-		return nil, fmt.Errorf("cannot find out which MPI the cluster has: %w; give --mpi=pmix or --mpi=pmi2", err)
+		return nil, err
 	}
 	if kinds := parseKinds(string(out)); len(kinds) > 0 {
 		return kinds, nil
 	}
 	// Before 22.05 the list goes to standard error.
 	if out, err = s.runner.Run(ctx, "sh", "-c", "exec srun --mpi=list 2>&1"); err != nil {
-		return nil, fmt.Errorf("cannot find out which MPI the cluster has: %w; give --mpi=pmix or --mpi=pmi2", err)
+		return nil, err
 	}
 	return parseKinds(string(out)), nil
 }

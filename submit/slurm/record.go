@@ -1,7 +1,9 @@
 package slurm
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,7 +55,17 @@ func (r record) id() submit.JobID { return submit.JobID(r.field(recordStart)) }
 // runs reports whether the job belongs to a run: its script is the run's, or its output goes to the
 // run's logs. The id isn't enough, because clusters reuse ids, and each cluster has its own.
 func (r record) runs(dir rundir.Dir) bool {
-	return samePath(r.field(commandLine), dir.Script()) || samePath(filepath.Dir(r.field(stdoutLine)), dir.Logs())
+	return isScript(r.field(commandLine), dir) || samePath(filepath.Dir(r.field(stdoutLine)), dir.Logs())
+}
+
+// isScript reports whether SLURM's path of a job's script is the run's, also if the run directory
+// has been moved since: its name has a time and random characters.
+func isScript(slurms string, dir rundir.Dir) bool {
+	if samePath(slurms, dir.Script()) {
+		return true
+	}
+	_, err := os.Lstat(slurms)
+	return filepath.Base(slurms) == filepath.Base(dir.Script()) && filepath.Base(filepath.Dir(slurms)) == dir.Name() && errors.Is(err, fs.ErrNotExist)
 }
 
 // samePath reports whether SLURM's path names the same file as b, even through links. An unknown

@@ -30,3 +30,16 @@ func TestRunsNeedsAnAbsolutePath(t *testing.T) {
 		t.Errorf("it is not the run's: %q", text)
 	}
 }
+
+// TestMovedRun: a job is still the run's after the run directory has been moved.
+func TestMovedRun(t *testing.T) {
+	dir := rundir.At(t.TempDir())
+	write(t, dir.Script(), "#!/bin/bash\n")
+	gone, other := "/gone/"+dir.Name()+"/job.sh", t.TempDir()+"/job.sh"
+	write(t, other, "#!/bin/bash\n")
+	for path, want := range map[string]bool{gone: true, "/gone/x/job.sh": false, other: false, "/gone/" + dir.Name() + "/x.sh": false, "job.sh": false} {
+		if got := isScript(path, dir); got != want {
+			t.Errorf("%s: %t", path, got)
+		}
+	}
+}

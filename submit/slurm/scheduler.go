@@ -74,9 +74,6 @@ func (s *Scheduler) Prepare(ctx context.Context, spec submit.JobSpec, preview bo
 	asked.Wait()
 	if preview && errors.Is(err, exec.ErrNotFound) {
 		mpi, err = MPI{Kind: "pmix", Library: spec.MPILibrary}, nil
-		if spec.MPI != "" && spec.MPI != "auto" {
-			mpi.Kind = spec.MPI
-		}
 		s.shell.Warn("there is no srun here to ask which kinds of MPI it supports: using --mpi=%s", mpi.Kind)
 	}
 	if err != nil {

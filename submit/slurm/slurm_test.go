@@ -92,6 +92,21 @@ func TestFindMPI(t *testing.T) {
 	}
 }
 
+// TestUncheckedMPI: a kind of MPI that is given stands even if srun cannot be asked.
+func TestUncheckedMPI(t *testing.T) {
+	var says strings.Builder
+	failing := &fake{t: t, answers: map[string]answer{"srun --mpi=list": {err: commandError("srun", "srun: fatal: no controller")}}}
+	s := New(submit.Shell{Runner: failing, Err: &says})
+	spec := submit.JobSpec{Nodes: 2, TasksPerNode: 1, MPI: "pmix"}
+	if got, err := s.findMPI(t.Context(), spec, nil); err != nil || got.Kind != "pmix" || !strings.Contains(says.String(), "--mpi=pmix cannot be checked: srun: srun: fatal: no controller") {
+		t.Errorf("findMPI = %+v, %v; says %s", got, err, says.String())
+	}
+	spec.MPI = "auto"
+	if _, err := s.findMPI(t.Context(), spec, nil); err == nil || !strings.Contains(err.Error(), "give --mpi=pmix or --mpi=pmi2") {
+		t.Errorf("auto: %v", err)
+	}
+}
+
 func TestOneTaskNeedsNoMPI(t *testing.T) {
 	runner := &fake{t: t}
 	got, err := New(submit.Shell{Runner: runner}).findMPI(t.Context(), submit.JobSpec{Nodes: 1, TasksPerNode: 1}, nil)
