@@ -1,6 +1,8 @@
 package tests
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -39,6 +41,23 @@ func TestPreflight(t *testing.T) {
 			t.Errorf("it succeeded:\n%s", out)
 		}
 		wantAll(t, out, "says rank 0 of 1", "srun --mpi=pmi2")
+	})
+	t.Run("a node that does not see the run root", func(t *testing.T) {
+		t.Parallel()
+		c := cluster.Start(t, cluster.Nodes(2))
+		u := newUser(t, c.Env()...)
+		root := filepath.Join(u.folder, "mine")
+		if err := os.Mkdir(root, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := c.On("n2", "mount", "-t", "tmpfs", "none", root); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		out, err := u.submit(t, "preflight", "--nodes", "2", "--run-root", root)
+		if err == nil {
+			t.Errorf("it succeeded:\n%s", out)
+		}
+		wantAll(t, out, "rank 1 (died): SLURM could not start it: ", "can its node see "+root)
 	})
 }
 

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 )
 
@@ -110,5 +113,36 @@ func TestTwoJobs(t *testing.T) {
 	says("job 1, another job of the run: cancelled", "cancel", w.run.Name())
 	if got := w.jobs(); got["1"] != "CANCELLED" || got["3"] != "CANCELLED" {
 		t.Errorf("the jobs are %v", got)
+	}
+}
+
+// TestInterruptedCancel: Ctrl-C ends a cancel that waits for SLURM, and its lock goes: elsewhere,
+// the next command would wait for it.
+func TestInterruptedCancel(t *testing.T) {
+	w := newWorld(t, 3)
+	w.write("jobs/1", "RUNNING "+w.run.Script()+"\n")
+	if _, err := rundir.AddStart(w.run, "job 1 now here"); err != nil {
+		t.Fatal(err)
+	}
+	w.write("bin/scontrol", "#!/bin/sh\nexec sleep 60\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := w.command(ctx, "cancel", w.run.Name())
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	go func() {
+		defer cancel()
+		for range 3000 { // 30 s
+			if _, err := os.Stat(w.run.RunLock()); err == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Error("it has taken no lock")
+	}()
+	if out, err := bounded.CombinedOutput(cmd); cmd.ProcessState.ExitCode() != 130 || !strings.Contains(string(out), "ended by a signal: interrupt") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, err := os.Stat(w.run.RunLock()); err == nil {
+		t.Error("the lock is still there")
 	}
 }

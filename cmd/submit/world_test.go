@@ -114,12 +114,16 @@ func (w *world) submit(limit time.Duration, args ...string) (string, error) {
 	if limit > 0 {
 		defer time.AfterFunc(limit, cancel).Stop()
 	}
+	out, err := bounded.CombinedOutput(w.command(ctx, args...))
+	w.note(fmt.Sprintf("submit %s: %v: %s", args[0], err, out))
+	return string(out), err
+}
+
+func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(w.dir, "bin", "submit"), args...)
 	cmd.Dir = w.dir
 	cmd.Env = append(os.Environ(), "WORLD="+w.dir, "PATH="+filepath.Join(w.dir, "bin")+":"+os.Getenv("PATH"))
-	out, err := bounded.CombinedOutput(cmd)
-	w.note(fmt.Sprintf("submit %s: %v: %s", args[0], err, out))
-	return string(out), err
+	return cmd
 }
 
 func (w *world) note(text string) {

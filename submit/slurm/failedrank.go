@@ -1,8 +1,11 @@
 package slurm
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -22,20 +25,37 @@ func failedRank(dir rundir.Dir) int {
 	if end, ok := rundir.LastFailed(dir); ok && !end.Told {
 		return end.Rank
 	}
-	lines, err := submit.LastLines(dir, dir.SchedulerLog(), searchedLines)
-	if err != nil {
-		return 0
-	}
-	for i := len(lines) - 1; i >= 0; i-- {
-		if strings.HasPrefix(lines[i], "gonbatch: "+cellTitle("")) {
-			lines = lines[i:]
-			break
-		}
-	}
-	for _, line := range lines {
+	for _, line := range lastCell(dir) {
 		if m := taskEnded.FindStringSubmatch(line); m != nil && m[2] != "Terminated" {
 			return atoi(m[1])
 		}
 	}
 	return 0
+}
+
+// lastCell returns the lines of the job's log since the last cell began.
+func lastCell(dir rundir.Dir) []string {
+	lines, _ := submit.LastLines(dir, dir.SchedulerLog(), searchedLines) // Without a log, nothing is found in it.
+	for i, line := range slices.Backward(lines) {
+		if strings.HasPrefix(line, "gonbatch: "+cellTitle("")) {
+			return lines[i:]
+		}
+	}
+	return lines
+}
+
+// launchFailed is srun's line about tasks that were not started: "srun: error: task 1 launch
+// failed: Slurmd could not connect IO".
+var launchFailed = regexp.MustCompile(`^srun: error: tasks? ([0-9]+)[-,0-9]* launch failed: (.*)`)
+
+// notStarted returns the failure of a rank that srun could not start, as it does not record its end
+// itself; nil if there is none.
+func notStarted(dir rundir.Dir, now time.Time) *rundir.Failure {
+	for _, line := range lastCell(dir) {
+		if m := launchFailed.FindStringSubmatch(line); m != nil {
+			return &rundir.Failure{Kind: rundir.Died, Rank: atoi(m[1]), Time: now, ExitCode: 1, Error: fmt.Sprintf(
+				"SLURM could not start it: %s; can its node see %s? Choose a folder that all nodes share with --run-root", m[2], dir.Path())}
+		}
+	}
+	return nil
 }

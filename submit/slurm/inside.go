@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
@@ -278,7 +279,14 @@ type step struct {
 func (s *step) Wait() (int, error) {
 	_ = s.cmd.Wait() // Its state says more.
 	close(s.over)
-	return submit.ProcessCode(s.cmd.ProcessState), nil
+	code := submit.ProcessCode(s.cmd.ProcessState)
+	if f := notStarted(s.spec.RunDir, s.shell.Now()); f != nil { // srun may end with 0.
+		code = max(code, f.ExitCode)
+		if first, _ := f.Write(s.spec.RunDir); first {
+			fmt.Fprintln(s.shell.Out, "gonbatch:", submit.DescribeFailure(*f))
+		}
+	}
+	return code, nil
 }
 
 // every calls do at intervals until the step is over, or do returns false.
@@ -302,11 +310,15 @@ func (s *step) Tell() {
 // interval is the time between two looks at a step.
 const interval = 10 * time.Second
 
-// reap ends the step again if it still runs 10 s after a rank has failed. SLURM loses its order to
-// end a step on a node that has not started it yet, for example because of a slow prolog.
+// reap ends the step if it still runs 10 s after a rank has failed: SLURM loses its order to end a
+// step on a node that has not started it yet, for example because of a slow prolog, and gives none
+// if a rank could not be started.
 func (s *step) reap() {
 	failed := false
 	s.every(interval, func() bool {
+		if notStarted(s.spec.RunDir, s.shell.Now()) != nil {
+			_ = s.cmd.Process.Signal(syscall.SIGTERM) // This ends the step. It is tried again.
+		}
 		ends, _ := rundir.ReadEnds(s.spec.RunDir, s.start, s.cell) // Without an answer, the next one counts.
 		first, ok := rundir.FirstFailed(ends)
 		if ok && failed {
