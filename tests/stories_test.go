@@ -16,6 +16,7 @@ import (
 	"gonbatch/internal/tier"
 	"gonbatch/submit/report"
 	"gonbatch/tests/cluster"
+	"gonbatch/tests/tmpfs"
 )
 
 // storyCells are cells that say what they do, in files of the run directory: when each rank began,
@@ -106,6 +107,23 @@ var happenings = map[string]func(t *testing.T, s *story, job string){
 			t.Error(err)
 		}
 	},
+	"the disk is full": func(t *testing.T, s *story, _ string) {
+		filler := filepath.Join(s.folder, "runs", ".filler")
+		fill(t, filler)
+		s.pause(4000)
+		s.note("there is room again: %v", os.Remove(filler))
+	},
+	"preempted": func(_ *testing.T, s *story, _ string) {
+		s.do("srun", "--partition=high", "--nodes=2", "--exclusive", "--mpi=none", "sleep", "2")
+	},
+	"slurmd dies": func(t *testing.T, s *story, _ string) {
+		node := fmt.Sprint("n", 1+s.random.IntN(2))
+		s.note("slurmd on %s dies: %v", node, s.c.KillDaemon(node))
+		s.pause(3000)
+		if err := s.c.StartDaemon(node); err != nil {
+			t.Error(err)
+		}
+	},
 	"the controller is away": func(t *testing.T, s *story, _ string) {
 		s.note("the controller stops: %v", s.c.StopController())
 		s.pause(3000)
@@ -147,8 +165,14 @@ func TestRandomStories(t *testing.T) {
 	for seed := range tier.Tries(60, 4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			s := &story{c: cluster.Start(t), random: rand.New(rand.NewPCG(uint64(seed), 37))}
-			s.user = newUser(t, s.c.Env()...)
+			s := &story{user: newUser(t), random: rand.New(rand.NewPCG(uint64(seed), 37))}
+			tmpfs.Mount(t, filepath.Join(s.folder, "runs"), "size=256m")
+			s.c = cluster.Start(t) // The nodes inherit the mount.
+			plugins := t.TempDir() // The cells use no plugin, so it may be small.
+			if err := os.WriteFile(filepath.Join(plugins, "pjrt_c_api_cpu_plugin.so"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s.env = append(s.c.Env(), "GONBATCH_PLUGIN_DIR="+plugins)
 			s.mustSubmit(t, "--nodes", "2", "--mpi", "none", "--max-restarts", fmt.Sprint(s.random.IntN(4)), s.write(t, "story.ipynb", storyCells...))
 			run := s.run(t)
 			t.Cleanup(func() {

@@ -17,41 +17,37 @@ import (
 
 // Attach makes the output of a program that has not started yet go to the recorder at socket; with
 // socket "", it only removes variables of an outer recorder. Call started when the program has
-// started, or could not. This process's standard output is the log, and cmd.Env names the cell.
-func Attach(shell submit.Shell, socket string, cmd *exec.Cmd) (started func(), err error) {
-	if socket == "" {
-		cmd.Env = withoutPipes(cmd.Env)
-		return func() {}, nil
-	}
+// started, or could not, and ended when it has ended. This process's standard output is the log,
+// and cmd.Env names the cell.
+func Attach(socket string, cmd *exec.Cmd) (started, ended func(), err error) {
+	nothing := func() {}
 	cmd.Env = withoutPipes(cmd.Env)
+	if socket == "" {
+		return nothing, nothing, nil
+	}
 	p, err := connect(socket, cellOf(cmd.Env))
 	if err != nil { // The recorder has failed, or is on another node.
 		fmt.Fprintf(os.Stderr, lossNote, err)
 		p.close()
-		return func() {}, nil
-	}
-	if err := p.startSpare(spareCommand(shell)); err != nil {
-		fmt.Fprintf(os.Stderr, "[gonbatch: if the recorder of executed.ipynb dies, this program dies with it: %v]\n", err)
+		return nothing, nothing, nil
 	}
 	if err := p.share(); err != nil {
 		p.close()
-		return nil, err
+		return nil, nil, err
 	}
+	spare := p.newSpare(envOf(cmd.Env))
 	cmd.Env = slices.Concat(cmd.Env, p.environ(), resultFile(cmd.Env))
 	cmd.Stdout, cmd.Stderr = take(&p.out.write), take(&p.err.write)
 	return func() {
 		_ = cmd.Stdout.(*os.File).Close()
 		_ = cmd.Stderr.(*os.File).Close()
 		p.close()
-	}, nil
+	}, spare.end, nil
 }
 
-// spareCommand returns the command that runs runSpare; none if the path of submit is unknown.
-func spareCommand(shell submit.Shell) []string {
-	if shell.Self == "" {
-		return nil
-	}
-	return []string{shell.Self, Name, "spare"}
+// envOf returns what an environment says about the run.
+func envOf(environ []string) rundir.Env {
+	return rundir.ReadEnv(submit.Shell{Environ: environ}.Getenv)
 }
 
 // lossNote is the line in the log that says that the notebook lacks output, and why.
@@ -69,7 +65,7 @@ func connect(socket, cell string) (pipes, error) {
 // resultFile returns the variable with the file for the program's result, if it is in a run. It
 // removes what an earlier program has left there.
 func resultFile(environ []string) []string {
-	env := rundir.ReadEnv(submit.Shell{Environ: environ}.Getenv)
+	env := envOf(environ)
 	if !env.InRun() {
 		return nil
 	}

@@ -27,12 +27,6 @@ import (
 // TestMain lets the test binary act as the program that attaches, and as a notebook's program with
 // rich output.
 func TestMain(m *testing.M) {
-	if os.Getenv("EXECUTED_SPARE") != "" {
-		if err := runSpare(os.Getenv); err != nil {
-			panic(err)
-		}
-		os.Exit(0)
-	}
 	switch os.Getenv("EXECUTED_TEST") {
 	case "attach":
 		program := os.Getenv("EXECUTED_PROGRAM")
@@ -40,7 +34,6 @@ func TestMain(m *testing.M) {
 			program = "show"
 		}
 		_ = os.Setenv("EXECUTED_TEST", program)
-		_ = os.Setenv("EXECUTED_SPARE", "yes")
 		os.Exit(attachForTest())
 	case "results":
 		display.Result(image.NewGray(image.Rect(0, 0, 9, 9)))
@@ -67,9 +60,9 @@ func TestMain(m *testing.M) {
 // attachForTest runs a program as rank 0 does, and returns its exit code.
 func attachForTest() int {
 	cmd := exec.Command(os.Args[1], os.Args[2:]...)
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return v == "EXECUTED_SPARE=yes" })
+	cmd.Env = os.Environ()
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	started, err := Attach(submit.Shell{Self: os.Args[0]}, os.Getenv(rundir.EnvRecorder), cmd)
+	started, ended, err := Attach(os.Getenv(rundir.EnvRecorder), cmd)
 	if err == nil {
 		err = cmd.Start()
 		started()
@@ -79,6 +72,7 @@ func attachForTest() int {
 		return 99
 	}
 	_ = cmd.Wait() // Its state says more than its error.
+	ended()
 	return submit.ProcessCode(cmd.ProcessState)
 }
 

@@ -4,11 +4,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -17,60 +13,77 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// spareFiles are the descriptors of the process of runSpare, from 3 on.
-const (
-	spareOut = iota + 3
-	spareErr
-	spareDisplay
-	spareBack
-	spareAlive
-)
-
 // errNoRecorder is the reason in the log if the recorder has died.
 var errNoRecorder = errors.New("the recorder has died")
 
-// startSpare starts the process that reads the program's pipes if the recorder dies. It has its own
-// session, so that a signal that ends the program does not end it before it has read everything.
-func (p *pipes) startSpare(command []string) error {
-	if len(command) == 0 {
-		return nil
-	}
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	for _, fd := range []*int{&p.out.read, &p.err.read, &p.display.read, &p.back.write, &p.alive.read} {
-		file := take(fd)
-		defer file.Close() //nolint:errcheck // the spare has its own
-		cmd.ExtraFiles = append(cmd.ExtraFiles, file)
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	return cmd.Start()
+// spare reads the program's pipes in place of a recorder that dies: without a reader, the program's
+// next output would end it. Text goes to the log, which is this process's standard output; rich
+// output is lost.
+type spare struct {
+	out, err, display, back, alive *os.File
+	stop, over                     chan struct{}
 }
 
-// runSpare waits until a program's recorder is done or dead. It replaces a dead one, because
-// without a reader the program's next output would end the program. Text goes to the log, which is
-// standard output; rich output is lost.
-func runSpare(getenv func(string) string) error {
-	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
-	if _, err := io.Copy(io.Discard, os.NewFile(spareAlive, "alive")); err != nil {
-		return err
+// newSpare takes the ends of the pipes that a spare needs.
+func (p *pipes) newSpare(run rundir.Env) *spare {
+	_ = unix.SetNonblock(p.alive.read, true) // For its deadline.
+	s := &spare{out: take(&p.out.read), err: take(&p.err.read), display: take(&p.display.read), back: take(&p.back.write), alive: take(&p.alive.read),
+		stop: make(chan struct{}), over: make(chan struct{})}
+	go s.run(run)
+	return s
+}
+
+// run waits until the recorder is done or dead, and replaces a dead one.
+func (s *spare) run(run rundir.Env) {
+	defer close(s.over)
+	if !s.orphaned() {
+		return
 	}
-	var files []*os.File
-	for fd := spareOut; fd <= spareBack; fd++ {
-		if err := unix.SetNonblock(fd, true); err != nil {
-			return err
+	for _, file := range []*os.File{s.out, s.err, s.display, s.back} {
+		if fd, err := rawFd(file); err == nil {
+			_ = unix.SetNonblock(int(fd), true) // Reading works anyway, in turn.
 		}
-		files = append(files, os.NewFile(uintptr(fd), fmt.Sprintf("fd-%d", fd)))
 	}
-	refuseDisplays(files[spareDisplay-spareOut], files[spareBack-spareOut])
+	refuseDisplays(s.display, s.back)
 	said := false
-	return mergeTexts(files[0], files[1], nil, func(_ string, text []byte) {
+	_ = mergeTexts(s.out, s.err, s.stop, func(_ string, text []byte) { // An error would end the program, as without a spare.
 		if !said {
 			said = true
 			_, _ = fmt.Fprintf(os.Stdout, lossNote, errNoRecorder)
-			markLoss(getenv)
+			markLoss(run)
 		}
 		_, _ = os.Stdout.Write(text) // A full disk must not stop the program.
 	})
+}
+
+// orphaned waits for the recorder's end, or until the program has ended, and reports whether the
+// recorder has.
+func (s *spare) orphaned() bool {
+	_, err := s.alive.Read(make([]byte, 1))
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return true
+	}
+	fd, err := rawFd(s.alive)
+	if err != nil {
+		return true
+	}
+	_, err = unix.Read(int(fd), make([]byte, 1))
+	return !errors.Is(err, unix.EAGAIN)
+}
+
+// leftTime is how long processes that a program has left running may hold its pipes.
+const leftTime = time.Second
+
+// end waits until everything is in the log, after the program's end. If the recorder lives, that is
+// not this process's work.
+func (s *spare) end() {
+	_ = s.alive.SetReadDeadline(time.Now())
+	select {
+	case <-s.over:
+	case <-time.After(leftTime):
+		close(s.stop)
+		<-s.over
+	}
 }
 
 // refuseDisplays makes the program's package gonbui give up: its next message fails, and a message
@@ -85,9 +98,9 @@ func refuseDisplays(display, back *os.File) {
 }
 
 // markLoss records in the run directory that the notebook lacks output.
-func markLoss(getenv func(string) string) {
-	if env := rundir.ReadEnv(getenv); env.InRun() {
-		_ = rundir.WriteFileAtomic(env.Dir.Unrecorded(), nil, 0o644) // The log says so too.
+func markLoss(run rundir.Env) {
+	if run.InRun() {
+		_ = rundir.WriteFileAtomic(run.Dir.Unrecorded(), nil, 0o644) // The log says so too.
 	}
 }
 
