@@ -28,43 +28,42 @@ type queued struct {
 // before it could record it. Of several jobs it returns the last that has not ended, else the last.
 // If SLURM knows only jobs in except, the ID is "".
 func (v *survey) Find(ctx context.Context, dir rundir.Dir, except []string) (submit.Job, error) {
-	q := v.queueOf(ctx, owner(dir))
-	if q.err != nil {
-		return submit.Job{}, fmt.Errorf("look for the job of run %s: %w", dir.Name(), q.err)
-	}
-	job, active := submit.Job{Dir: dir}, false
-	for _, j := range q.jobs {
-		if !isScript(j.command, dir) || slices.Contains(except, j.id) {
-			continue
+	found, active := submit.Job{Dir: dir}, false
+	err := v.each(ctx, dir, func(job submit.Job, ended bool) {
+		if !slices.Contains(except, string(job.ID)) && (!ended || !active) {
+			found, active = job, !ended
 		}
-		if !j.ended || !active {
-			job.ID, active = submit.JobID(j.id), !j.ended
-		}
-	}
-	if job.ID == "" {
-		return job, nil
-	}
-	var err error
-	job.Cluster, err = v.scheduler.clusterName(ctx)
-	return job, err
+	})
+	return found, err
 }
 
 // Live returns all jobs with the run's script that have not ended.
 func (v *survey) Live(ctx context.Context, dir rundir.Dir) (live []submit.Job, err error) {
+	err = v.each(ctx, dir, func(job submit.Job, ended bool) {
+		if !ended {
+			live = append(live, job)
+		}
+	})
+	return live, err
+}
+
+// each calls do for each job with the run's script, in the order of their ids.
+func (v *survey) each(ctx context.Context, dir rundir.Dir, do func(job submit.Job, ended bool)) error {
 	q := v.queueOf(ctx, owner(dir))
 	if q.err != nil {
-		return nil, fmt.Errorf("look for the jobs of run %s: %w", dir.Name(), q.err)
-	}
-	cluster, err := v.scheduler.clusterName(ctx)
-	if err != nil {
-		return nil, err
+		return fmt.Errorf("look for the jobs of run %s: %w", dir.Name(), q.err)
 	}
 	for _, j := range q.jobs {
-		if !j.ended && isScript(j.command, dir) {
-			live = append(live, submit.Job{ID: submit.JobID(j.id), Cluster: cluster, Dir: dir})
+		if !isScript(j.command, dir) {
+			continue
 		}
+		cluster, err := v.scheduler.clusterName(ctx)
+		if err != nil {
+			return err
+		}
+		do(submit.Job{ID: submit.JobID(j.id), Cluster: cluster, Dir: dir}, j.ended)
 	}
-	return live, nil
+	return nil
 }
 
 // owner returns the user id of the run's owner.
