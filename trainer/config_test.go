@@ -251,6 +251,17 @@ func TestFlagsAfterAWord(t *testing.T) {
 	}
 }
 
+// TestMisspelledVariable: a variable whose name is nearly that of a setting sets nothing, and says
+// so.
+func TestMisspelledVariable(t *testing.T) {
+	t.Setenv("TRAINER_MAX_EPOCH", "9")
+	t.Setenv("TRAINER_OF_THE_YEAR", "Ann")
+	_, out := newTrainer(t, trainer.Config{}, blobTask(plainNet))
+	if want := "warning: the variable TRAINER_MAX_EPOCH sets nothing; is TRAINER_MAX_EPOCHS meant?"; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "YEAR") {
+		t.Errorf("it says %q, want %q", out, want)
+	}
+}
+
 func withMetrics(names ...string) trainer.Task {
 	var all []metric.Interface
 	for _, name := range names {

@@ -108,7 +108,7 @@ func targetsOf(file map[string]*tensors.Tensor, names map[string]Target) (map[st
 	found, used := map[string]Target{}, map[string]bool{"": true}
 	var missing, unexpected []string
 	for name := range file {
-		key, ok := nearest(name, func(key string) bool {
+		key, ok := longestKey(name, func(key string) bool {
 			to, ok := names[key]
 			return ok && (key == name || to.Variable == "")
 		})
@@ -127,8 +127,9 @@ func targetsOf(file map[string]*tensors.Tensor, names map[string]Target) (map[st
 	return found, unmatched(file, missing, unexpected)
 }
 
-// nearest returns the longest key that is known among a name, its beginnings before a dot, and "".
-func nearest(name string, known func(key string) bool) (key string, ok bool) {
+// longestKey returns the longest key that is known among a name, its beginnings before a dot, and
+// "".
+func longestKey(name string, known func(key string) bool) (key string, ok bool) {
 	for key = name; key != "" && !known(key); {
 		key = key[:max(0, strings.LastIndexByte(key, '.'))]
 	}

@@ -16,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"gonbatch/internal/nearest"
 	"gonbatch/internal/yamldoc"
 )
 
@@ -110,7 +111,7 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 	}
 	c.warnings = append(c.warnings, s.afterWord()...)
 	for name, f := range c.fields() {
-		variable := EnvPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+		variable := variableOf(name)
 		if value := getenv(variable); value != "" {
 			given[name] = true
 			if err := set(f.value, value); err != nil {
@@ -131,6 +132,29 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 		return c, fmt.Errorf("trainer: %w", err)
 	}
 	return c, nil
+}
+
+// variableOf returns the environment variable of a field.
+func variableOf(name string) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+}
+
+// misspelled returns a line for each variable whose name is nearly that of a field's.
+func (c *Config) misspelled(environ []string) (lines []string) {
+	known := []string{variableOf("config")}
+	for name := range c.fields() {
+		known = append(known, variableOf(name))
+	}
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		if !strings.HasPrefix(name, EnvPrefix) || slices.Contains(known, name) {
+			continue
+		}
+		if near := nearest.Words(name, known); len(near) > 0 {
+			lines = append(lines, fmt.Sprintf("the variable %s sets nothing; is %s meant?", name, strings.Join(near, " or ")))
+		}
+	}
+	return lines
 }
 
 // keepOfPhase restores what the program has changed for this phase.

@@ -43,7 +43,7 @@ func torchTargets(file map[string]*tensors.Tensor, layers map[string]string) (ma
 	var missing, unexpected []string
 	for _, name := range slices.Sorted(maps.Keys(file)) {
 		layer, parameter := layerOf(name)
-		key, ok := nearest(layer, func(key string) bool {
+		key, ok := longestKey(layer, func(key string) bool {
 			scope, ok := layers[key]
 			return ok && (key == layer || scope == "")
 		})

@@ -113,6 +113,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	if config, err = config.resolved(env.getenv); err != nil {
 		return nil, err
 	}
+	config.warnings = append(config.warnings, config.misspelled(os.Environ())...)
 	config = config.inPhase()
 	if err := task.check(); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)

@@ -35,7 +35,7 @@ var layers = []layer{
 	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
 	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal", "submit/report"}},
 	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data"}},
-	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/dtype", "internal/plural", "internal/rundir", "internal/unread", "internal/yamldoc"}},
+	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/dtype", "internal/nearest", "internal/plural", "internal/rundir", "internal/unread", "internal/yamldoc"}},
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/bounded", "internal/plugin", "internal/plural", "internal/quota", "internal/unread", "internal/compilecache", "internal/cpulib", "internal/forecast", "internal/allranks", "internal/solo", "checkpoint", "internal/rundir", "internal/cluster", "internal/machine"}},
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "kernel/display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/allranks", "internal/cpulib", "internal/dtype", "internal/fetch", "internal/forecast", "internal/hugepages", "internal/plural", "internal/rundir", "internal/cluster", "internal/sharedlib", "internal/userdir"}},
 	{name: "own code", packages: []string{"data/gocode"}, mayImport: []string{root}},
