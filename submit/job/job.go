@@ -21,14 +21,15 @@ import (
 	"sync"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 
 // Launcher starts ranks.
 type Launcher interface {
-	// Title describes how a cell runs, for the log.
-	Title(cell rundir.Cell) string
 	// Launch starts the ranks of a cell in a start of the run.
 	Launch(cell rundir.Cell, start int) (Ranks, error)
 }
@@ -99,7 +100,7 @@ type finished struct {
 func (j *Job) Run() int {
 	j.ended = make(chan finished, 1)
 	j.machine = NewMachine(Plan{
-		By: j.Scheduler.Name(), Job: j.Scheduler.Job(), Nodes: j.Scheduler.Nodes(), Cells: j.Spec.Cells, Title: j.Launcher.Title,
+		By: j.Scheduler.Name(), Job: j.Scheduler.Job(), Nodes: j.Scheduler.Nodes(), Cells: j.Spec.Cells, Title: j.title,
 		MaxRestarts: j.Spec.MaxRestarts, Resume: submit.ResumeCommand(j.Spec.RunDir), Refusal: j.Refusal,
 	})
 	var event Event = Begin{}
@@ -250,7 +251,23 @@ func (j *Job) keep(err error) error {
 	return err
 }
 
-func (j *Job) say(text string) { fmt.Fprintln(j.Log, "gonbatch:", text) }
+// prefix begins each line of a job in its log, and CellBegins the one before a cell runs.
+const (
+	prefix     = "gonbatch: "
+	CellBegins = prefix + cellWord
+	cellWord   = "cell "
+)
+
+func (j *Job) say(text string) { fmt.Fprintln(j.Log, prefix+text) }
+
+// title describes how a cell runs, for the log.
+func (j *Job) title(cell rundir.Cell) string {
+	where := "on " + plural.Of(j.Spec.Tasks(), "rank")
+	if cell.Once {
+		where = "once, on the first node"
+	}
+	return fmt.Sprintf("%s%s %s: %s", cellWord, cell.Name, where, shellescape.QuoteCommand(j.Spec.Program(cell)))
+}
 
 // superseded reports whether the run has been started again. This start may still run on a node
 // that the scheduler has lost.

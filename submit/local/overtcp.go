@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"crypto/rand"
-	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -23,15 +22,15 @@ const (
 	toEnd    = 10 * time.Second
 )
 
-// overTCP starts the ranks of a cell itself, and returns the exit code of the first one that fails;
-// 0 if none does.
-func (s ranks) overTCP(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
+// overTCP starts the ranks itself, and returns the exit code of the first one that fails; 0 if none
+// does.
+func (r ranks) overTCP() (int, error) {
 	port, err := reservePort()
 	if err != nil {
 		return 0, err
 	}
 	defer port.close()
-	ctx, fail := context.WithCancelCause(ctx)
+	ctx, fail := context.WithCancelCause(r.ctx)
 	defer fail(nil)
 	var (
 		running sync.WaitGroup
@@ -40,10 +39,10 @@ func (s ranks) overTCP(ctx context.Context, cell rundir.Cell, out *messages) (in
 		failure error
 	)
 	secret := rundir.EnvRendezvousKey + "=" + rand.Text()
-	for rank := range s.spec.Tasks() {
-		own := cluster.TorchrunVariables(rank, s.spec.Tasks(), port.number, filepath.Base(s.spec.RunDir.Path()))
+	for rank := range r.spec.Tasks() {
+		own := cluster.TorchrunVariables(rank, r.spec.Tasks(), port.number, r.spec.RunDir.Name())
 		running.Go(func() {
-			ended, err := s.run(ctx, s.spec.RankCommand(cell, false), slices.Concat(submit.CleanEnviron(s.environ()), own, []string{secret}), cell, out)
+			ended, err := r.run(ctx, r.rank(), slices.Concat(submit.CleanEnviron(r.environ()), own, []string{secret}))
 			if err == nil && ended == 0 {
 				return
 			}

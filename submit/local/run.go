@@ -97,19 +97,18 @@ func (s *start) result(code int) error {
 // A job on this machine has no scheduler: nobody ends it but the user, and nobody starts it again.
 // The run's lock keeps other jobs away.
 
-func (s *start) Name() string                  { return "" }
-func (s *start) Job() string                   { return "" }
-func (s *start) Nodes() string                 { return "" }
-func (s *start) Restarts() int                 { return 0 }
-func (s *start) Requeue() error                { return errors.ErrUnsupported }
-func (s *start) Word() job.Word                { return job.Word{State: "RUNNING"} }
-func (s *start) Other(rundir.Dir) job.Other    { return job.Other{} }
-func (s *start) Line(now time.Time) string     { return "local " + now.Format(time.RFC3339) }
-func (s *start) Title(cell rundir.Cell) string { return cell.Name }
+func (s *start) Name() string               { return "" }
+func (s *start) Job() string                { return "" }
+func (s *start) Nodes() string              { return "" }
+func (s *start) Restarts() int              { return 0 }
+func (s *start) Requeue() error             { return errors.ErrUnsupported }
+func (s *start) Word() job.Word             { return job.Word{State: "RUNNING"} }
+func (s *start) Other(rundir.Dir) job.Other { return job.Other{} }
+func (s *start) Line(now time.Time) string  { return "local " + now.Format(time.RFC3339) }
 
 // Launch starts the ranks of a cell.
 func (s *start) Launch(cell rundir.Cell, number int) (job.Ranks, error) {
-	return ranks{s, cell, number}, nil
+	return ranks{start: s, cell: cell, number: number}, nil
 }
 
 // ranks are the ranks of a cell in a start of the run.
@@ -117,6 +116,7 @@ type ranks struct {
 	*start
 	cell   rundir.Cell
 	number int
+	out    *messages
 }
 
 // Tell does nothing: the launcher sees by itself that ctx has ended, and the user may interrupt it
@@ -125,50 +125,52 @@ func (r ranks) Tell() {}
 
 // Wait runs the ranks to their end.
 func (r ranks) Wait() (code int, err error) {
-	r.code, err = r.launch(r.ctx, r.cell)
+	r.code, err = r.launch()
 	if r.ctx.Err() != nil {
 		r.stop() // Before the job judges the end.
 	}
 	return r.code, err
 }
 
-// launch runs a cell's ranks and returns the launcher's exit code. Every rank appends to its own
-// log; rank 0's is shown as it grows.
-func (s ranks) launch(ctx context.Context, cell rundir.Cell) (code int, err error) {
-	out, err := s.openMessages()
-	if err != nil {
+// launch runs the ranks and returns the launcher's exit code. Every rank appends to its own log;
+// rank 0's is shown as it grows.
+func (r ranks) launch() (code int, err error) {
+	if r.out, err = r.openMessages(); err != nil {
 		return 0, err
 	}
-	defer out.close(s.Err)
-	defer s.warnFull()
-	launch := s.throughMPI
+	defer r.out.close(r.Err)
+	defer r.warnFull()
+	launch := r.throughMPI
 	switch {
-	case s.spec.TasksOf(cell) == 1:
-		launch = s.direct
-	case s.mpi == (mpirun{}):
-		launch = s.overTCP
+	case r.spec.TasksOf(r.cell) == 1:
+		launch = r.direct
+	case r.mpi == (mpirun{}):
+		launch = r.overTCP
 	}
-	return s.showing(func() (int, error) { return launch(ctx, cell, out) })
+	return r.showing(launch)
 }
 
 // run runs a launcher, or a rank, in its own process group, with the given environment. If this
 // process dies, each rank ends its program.
-func (s ranks) run(ctx context.Context, command, environ []string, cell rundir.Cell, out io.Writer) (int, error) {
+func (r ranks) run(ctx context.Context, command, environ []string) (int, error) {
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = slices.Concat(environ, s.ownEnv(cell.Name, s.number), s.userEnv())
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Env = slices.Concat(environ, r.ownEnv(r.cell.Name, r.number), r.userEnv())
+	cmd.Stdout, cmd.Stderr = r.out, r.out
 	return runGroup(ctx, cmd)
 }
 
-// direct runs a cell as one process: the only rank, or a shell command.
-func (s ranks) direct(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
-	return s.run(ctx, s.spec.RankCommand(cell, false), cluster.Alone(s.environ()), cell, out)
+// rank is the command that runs a rank.
+func (r ranks) rank() []string { return r.spec.RankCommand(r.cell, false) }
+
+// direct runs one process: the only rank, or a shell command.
+func (r ranks) direct() (int, error) {
+	return r.run(r.ctx, r.rank(), cluster.Alone(r.environ()))
 }
 
-// throughMPI starts the ranks of a cell by mpirun. In a job, it would start them as a step of that
-// job, and wait for CPUs.
-func (s ranks) throughMPI(ctx context.Context, cell rundir.Cell, out *messages) (int, error) {
-	return s.run(ctx, s.mpi.command(s.spec.Tasks(), s.spec.RankCommand(cell, false)), submit.CleanEnviron(s.environ()), cell, out)
+// throughMPI starts the ranks by mpirun. In a job, it would start them as a step of that job, and
+// wait for CPUs.
+func (r ranks) throughMPI() (int, error) {
+	return r.run(r.ctx, r.mpi.command(r.spec.Tasks(), r.rank()), submit.CleanEnviron(r.environ()))
 }
 
 // warnFull warns that a log may lack output if its disk is full. The programs keep running and lose

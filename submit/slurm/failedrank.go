@@ -9,6 +9,7 @@ import (
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/job"
 )
 
 // taskEnded is srun's line about tasks that failed by themselves: "srun: error: n2: task 1: Exited
@@ -37,7 +38,7 @@ func failedRank(dir rundir.Dir) int {
 func lastCell(dir rundir.Dir) []string {
 	lines, _ := submit.LastLines(dir, dir.SchedulerLog(), searchedLines) // Without a log, nothing is found in it.
 	for i, line := range slices.Backward(lines) {
-		if strings.HasPrefix(line, "gonbatch: "+cellTitle("")) {
+		if strings.HasPrefix(line, job.CellBegins) {
 			return lines[i:]
 		}
 	}

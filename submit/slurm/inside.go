@@ -14,10 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"gonbatch/internal/cluster"
-	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/job"
@@ -148,20 +145,6 @@ func (in *inside) Requeue() error {
 	}
 	return err
 }
-
-// cellTitle returns the beginning of the line that the job writes to its log before a cell.
-func cellTitle(cell string) string { return "cell " + cell }
-
-// Title describes how a cell runs.
-func (in *inside) Title(cell rundir.Cell) string {
-	where := "on " + plural.Of(in.spec.Tasks(), "rank")
-	if cell.Once {
-		where = "once, on the first node"
-	}
-	return fmt.Sprintf("%s %s: %s", cellTitle(cell.Name), where, quoteAll(in.spec.Program(cell)))
-}
-
-func quoteAll(words []string) string { return shellescape.QuoteCommand(words) }
 
 // exportAll gives the cells the job's environment, whatever "sbatch --export" gave it.
 const exportAll = "--export=ALL"

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"al.essio.dev/pkg/shellescape"
 	"golang.org/x/sys/unix"
 
 	"gonbatch/internal/rundir"
@@ -91,7 +92,7 @@ func (in *inside) Setup() (code int, err error) {
 		return 0, nil
 	}
 	leave := []string{in.spec.RunDir.Submit(), "job", "--leave", in.setup.file}
-	cmd := exec.Command("/bin/bash", "-c", in.setup.text+"\nexec "+quoteAll(leave)+` "$(ulimit -Sn)" "$(ulimit -Hn)"`, "setup")
+	cmd := exec.Command("/bin/bash", "-c", in.setup.text+"\nexec "+shellescape.QuoteCommand(leave)+` "$(ulimit -Sn)" "$(ulimit -Hn)"`, "setup")
 	cmd.Env = clean(in.shell.Environ)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr // A pipe would last as long as what the setup has left running.
 	if err := cmd.Start(); err != nil {
