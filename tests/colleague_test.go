@@ -57,8 +57,8 @@ func (u user) colleague(t *testing.T) func(args ...string) (string, error) {
 	}
 }
 
-// TestStatusForAColleague checks that a user who may only read a run sees its state and its log,
-// and changes nothing.
+// TestStatusForAColleague checks that a user who may read another user's run sees its state and its
+// log by its path, and changes nothing.
 func TestStatusForAColleague(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(1))
@@ -74,23 +74,24 @@ func TestStatusForAColleague(t *testing.T) {
 		}
 		return strings.Contains(out, want)
 	}
-	eventually(t, "it runs", func() bool { return must("state:         running", "status", id) })
+	eventually(t, "it runs", func() bool { return must("state:         running", "status", run.Path()) })
 	refused := func(args ...string) {
 		t.Helper()
 		if out, err := look(args...); err == nil || !strings.Contains(out, "permission denied") {
 			t.Errorf("submit %q: %v\n%s", args, err, out)
 		}
 	}
-	refused("cancel", id)
+	refused("cancel", run.Path())
+	refused("status", run.Name())
 	u.release(t)
-	eventually(t, "it is completed", func() bool { return must("state:         completed", "status", id) })
-	if !must("completed", "status") || !must("released\n", "logs", id) || !must("released\n", "logs", "-f", id) {
+	eventually(t, "it is completed", func() bool { return must("state:         completed", "status", run.Path()) })
+	if !must("and 1 run of other users", "status") || !must("released\n", "logs", run.Path()) || !must("released\n", "logs", "-f", run.Path()) {
 		t.Error("the list or the log does not show the end")
 	}
 	if m, err := rundir.ReadManifest(run); err != nil || m.Ended != nil {
 		t.Errorf("a colleague has changed the manifest: %+v, %v", m, err)
 	}
-	refused("resume", id)
+	refused("resume", run.Path())
 	wantAll(t, u.mustSubmit(t, "status", id), "state:         completed")
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -112,6 +113,47 @@ func TestTwoJobs(t *testing.T) {
 	w.set("1", "PENDING")
 	says("job 1, another job of the run: cancelled", "cancel", w.run.Name())
 	if got := w.jobs(); got["1"] != "CANCELLED" || got["3"] != "CANCELLED" {
+		t.Errorf("the jobs are %v", got)
+	}
+}
+
+// TestEarlierJobRuns: an administrator requeues the job of a run that has been resumed since, and
+// that one starts first. The run is what it makes of it.
+func TestEarlierJobRuns(t *testing.T) {
+	w := newWorld(t, 4)
+	says := func(want string, words ...string) {
+		t.Helper()
+		if out, _ := w.submit(0, words...); !strings.Contains(out, want) {
+			t.Fatalf("submit %s does not say %q:\n%s", words, want, out)
+		}
+	}
+	begin := func(id string) {
+		t.Helper()
+		if _, err := rundir.AddStart(w.run, "job "+id+" now here"); err != nil {
+			t.Fatal(err)
+		}
+		w.set(id, "RUNNING")
+	}
+	w.write("jobs/1", "PENDING "+w.run.Script()+"\n")
+	w.write("last", "1\n")
+	begin("1")
+	w.set("1", "FAILED")
+	says("failed", "status", w.run.Name())
+	says("job 2", "resume", w.run.Name())
+	begin("1") // scontrol requeue 1
+	says("job:           1\n", "status", w.run.Name())
+	says("other jobs:    2", "status", "1")
+	says("job 2 is another job of run", "logs", "2")
+	w.set("2", "FAILED") // It has left job 1 alone.
+	if err := errors.Join(rundir.MarkFinished(w.run, "train", 2), rundir.WriteExitStatus(w.run, "1", 0)); err != nil {
+		t.Fatal(err)
+	}
+	w.set("1", "COMPLETED")
+	says("state:         completed", "status", w.run.Name())
+	w.set("1", "PENDING") // scontrol requeuehold 1
+	says("other jobs:    1", "status", w.run.Name())
+	says("job 1, another job of the run: cancelled", "cancel", w.run.Name())
+	if got := w.jobs(); got["1"] != "CANCELLED" {
 		t.Errorf("the jobs are %v", got)
 	}
 }

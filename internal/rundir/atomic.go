@@ -9,8 +9,7 @@ import (
 )
 
 // WriteFileAtomic writes a whole file or changes nothing: it writes a temporary file, syncs it and
-// renames it. Readers on any node see either the old content or the new, never a part. A file
-// written by root gets the owner of its folder.
+// renames it. Readers on any node see either the old content or the new, never a part.
 func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	tmp, err := writeBeside(path, data, perm)
 	if err == nil {
@@ -30,7 +29,7 @@ func writeBeside(path string, data []byte, perm fs.FileMode) (name string, err e
 	if err != nil {
 		return "", err
 	}
-	if err := fill(tmp, data, keepOwner(tmp, path, perm)); err != nil {
+	if err := fill(tmp, data, perm); err != nil {
 		return "", errors.Join(err, os.Remove(tmp.Name()))
 	}
 	return tmp.Name(), nil
@@ -46,4 +45,14 @@ func fill(f *os.File, data []byte, perm fs.FileMode) (err error) {
 		return err
 	}
 	return f.Sync()
+}
+
+// appendLine appends a line of values to a file, and creates the file if necessary.
+func appendLine(path string, values ...any) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, values...)
+	return errors.Join(err, f.Close())
 }

@@ -32,7 +32,7 @@ func NewDraft(ctx context.Context, root, name string, now time.Time) (*Draft, er
 	if err != nil {
 		return nil, fmt.Errorf("run root %q: %w", root, err)
 	}
-	if err := os.MkdirAll(root, 0o777); err != nil {
+	if err := makeRoot(root); err != nil {
 		return nil, rootError(root, err)
 	}
 	for range createAttempts {
@@ -54,6 +54,21 @@ func NewDraft(ctx context.Context, root, name string, now time.Time) (*Draft, er
 		return d.fill(ctx)
 	}
 	return nil, fmt.Errorf("run root %s: no free name for %q after %d tries", root, name, createAttempts)
+}
+
+// makeRoot creates a run root, in which only the owner of a run can rename it.
+func makeRoot(root string) error {
+	if _, err := os.Stat(root); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(root, 0o777); err != nil {
+		return err
+	}
+	info, err := os.Stat(root)
+	if err != nil || info.Mode()&0o022 == 0 {
+		return err
+	}
+	return os.Chmod(root, info.Mode()|fs.ModeSticky)
 }
 
 // fill takes the lock and creates the folders. If that fails, it removes d.

@@ -107,7 +107,7 @@ func (e Env) MarkStopped() error {
 	if e.Stopped == "" {
 		return nil
 	}
-	f, err := openOwned(e.Stopped, os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(e.Stopped, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("record that the training was told to stop: %w", err)
 	}

@@ -105,7 +105,7 @@ func createWhole(path string, data []byte) (created bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, fill(f, data, keepOwner(f, path, 0o600))
+	return true, fill(f, data, 0o600)
 }
 
 // linked reports whether a file has a second name. NFS may report that a link already exists when

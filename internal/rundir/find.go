@@ -12,33 +12,45 @@ import (
 	"strings"
 )
 
-// List returns the run directories in root, oldest first. A root that does not exist has none.
+// List returns this user's run directories in root, oldest first. A root that does not exist has
+// none. What others have put there may claim to be any run, so it has no name here.
 func List(root string) ([]Dir, error) {
+	own, _, err := ListAll(root)
+	return own, err
+}
+
+// ListAll is List, and returns the run directories of other users too.
+func ListAll(root string) (own, others []Dir, err error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
-		return nil, fmt.Errorf("run root %q: %w", root, err)
+		return nil, nil, fmt.Errorf("run root %q: %w", root, err)
 	}
 	entries, err := os.ReadDir(abs)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("run root %s: %w", abs, err)
+		return nil, nil, fmt.Errorf("run root %s: %w", abs, err)
 	}
-	var runs []Dir
 	for _, e := range entries {
 		d := At(filepath.Join(abs, e.Name()))
 		if hiddenName(e.Name()) {
 			continue
 		}
-		if _, err := os.Stat(d.ManifestPath()); err == nil {
-			runs = append(runs, d)
+		_, err := os.Stat(d.ManifestPath())
+		switch {
+		case d.CheckOwner() != nil:
+			if err == nil || errors.Is(err, fs.ErrPermission) {
+				others = append(others, d)
+			}
+		case err == nil:
+			own = append(own, d)
 		}
 	}
-	slices.SortFunc(runs, func(a, b Dir) int {
+	slices.SortFunc(own, func(a, b Dir) int {
 		return cmp.Or(cmp.Compare(stamp(a.Name()), stamp(b.Name())), cmp.Compare(a.Name(), b.Name()))
 	})
-	return runs, nil
+	return own, others, nil
 }
 
 // stamp returns the part of a run's name that sorts by time: everything after the slug.
@@ -49,12 +61,13 @@ func stamp(name string) string {
 
 // Find returns the run that want identifies: a job id, a run's name or the start of one, or a path.
 // If several runs match, as for a notebook's name, the error lists them. A number is only a job id:
-// it must not mean another run because that job's is not there any more.
+// it must not mean another run because that job's is not there any more. A run of another user has
+// only its path.
 func Find(root, want string) (Dir, error) {
 	if strings.ContainsRune(want, filepath.Separator) {
 		return openDir(want)
 	}
-	runs, err := List(root)
+	runs, others, err := ListAll(root)
 	if err != nil {
 		return Dir{}, err
 	}
@@ -75,8 +88,10 @@ func Find(root, want string) (Dir, error) {
 	case 1:
 		return prefixed[0], nil
 	case 0:
-		if path := filepath.Join(root, want); want != "" && isClosed(path) {
-			return Dir{}, closedError(path, fs.ErrPermission)
+		for _, d := range others {
+			if want != "" && strings.HasPrefix(d.Name(), want) {
+				return Dir{}, fmt.Errorf("%w; to look at it, give its directory: %s", d.CheckOwner(), d.Path())
+			}
 		}
 		return Dir{}, fmt.Errorf("no run %q in %s: give a job id or a run's name (`submit status` lists them), or name its folder with --run-root", want, root)
 	}
@@ -84,7 +99,7 @@ func Find(root, want string) (Dir, error) {
 }
 
 // findExact finds the run with that name; or else the newest with that job id, because clusters
-// reuse ids; or else the newest that had this job before it was resumed.
+// reuse ids; or else the newest that has, or had, this job too.
 func findExact(runs []Dir, want string) (Dir, bool) {
 	for _, d := range runs {
 		if d.Name() == want {
@@ -100,17 +115,11 @@ func findExact(runs []Dir, want string) (Dir, bool) {
 		if _, err := m.Adopt(d); err == nil && m.JobID == want {
 			return d, true
 		}
-		if earlier == (Dir{}) && slices.Contains(m.EarlierJobs(), want) {
+		if known, err := KnownJobs(d); err == nil && earlier == (Dir{}) && slices.Contains(known, want) {
 			earlier = d
 		}
 	}
 	return earlier, earlier != Dir{}
-}
-
-// isClosed reports whether a folder exists that this user may not read.
-func isClosed(path string) bool {
-	_, err := os.Stat(At(path).ManifestPath())
-	return errors.Is(err, fs.ErrPermission)
 }
 
 func names(runs []Dir) string {

@@ -3,6 +3,7 @@ package rundir
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -11,13 +12,13 @@ import (
 )
 
 // A run root may be shared: what is in it may have been written by a user who means harm. Whatever
-// reads a file there goes through Open or ReadFile, and what a folder of one's own is decides
-// CheckOwn.
+// reads a file there goes through Open or ReadFile. Only the owner of a run writes in it or acts on
+// it, which CheckOwner decides, and CheckOwn for the other folders that submit keeps there.
 
 // The files of a run that are read as a whole are small, but an executed notebook may have many
 // images.
 const (
-	smallFile = 64 << 20
+	smallFile = 16 << 20
 	bigFile   = 2 << 30
 )
 
@@ -62,6 +63,32 @@ func readUpTo(path string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
+// CheckOwner refuses a run of another user. It can be looked at, but who can write there can have
+// it claim any job or process, and replace any file in it by a link to one of this user's.
+func (d Dir) CheckOwner() error {
+	for _, stat := range []func(string) (fs.FileInfo, error){os.Lstat, os.Stat} {
+		if of, ok := statOf(stat(d.path)); ok && int(of.Uid) != os.Geteuid() {
+			return fmt.Errorf("run %s belongs to another user (uid %d): %w", d.Name(), of.Uid, fs.ErrPermission)
+		}
+	}
+	return nil
+}
+
+// CheckShared returns a warning about a run root in which other users can rename this user's runs,
+// and put theirs in place of them; nil if they cannot.
+func CheckShared(root string) error {
+	info, err := os.Stat(root)
+	of, ok := statOf(info, err)
+	if !ok || info.Mode()&fs.ModeSticky != 0 {
+		return nil
+	}
+	private := of.Gid == of.Uid // The user's own group, as most systems number it.
+	if writers := info.Mode().Perm() & 0o022; writers&0o002 == 0 && (writers == 0 || private) {
+		return nil
+	}
+	return fmt.Errorf("other users can write in the run root %s, and so replace the programs of your jobs: chmod +t %[1]s prevents that", root)
+}
+
 // CheckOwn refuses a folder that is not this user's alone: another user could have put a link in
 // its place, or could change what is in it. A folder that does not exist is fine.
 func CheckOwn(folder string) error {
@@ -85,11 +112,14 @@ func CheckOwn(folder string) error {
 }
 
 // Printable returns a text for people with its control characters escaped, except newlines and
-// tabs: what another user has written must not reach the terminal as a command.
+// tabs, and those that change the direction of writing: what another user has written must not
+// reach the terminal as a command.
 func Printable(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		switch {
+		case unicode.Is(unicode.Bidi_Control, r):
+			fmt.Fprintf(&b, "\\u%04x", r)
 		case r == '\n' || r == '\t' || !unicode.IsControl(r) && r != utf8.RuneError:
 			b.WriteRune(r)
 		default:
@@ -97,4 +127,13 @@ func Printable(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// statOf returns the owner, group and permissions in the file system's information about a file.
+func statOf(info fs.FileInfo, err error) (*syscall.Stat_t, bool) {
+	if err != nil {
+		return nil, false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return stat, ok
 }

@@ -89,7 +89,7 @@ func (m Manifest) EarlierJobs() (ids []string) {
 // Adopt gives m the job that started the run last, if m has another job or none: someone has queued
 // the batch script by hand, or the command that queued it was killed before it could record the
 // job. A job that has started again since its end was recorded, such as a requeued one, has not
-// ended. Adopt ignores the jobs that the run had before it was resumed. changed reports whether m
+// ended. Nor has one that started after the run was resumed as another. changed reports whether m
 // has changed.
 func (m *Manifest) Adopt(d Dir) (changed bool, err error) {
 	starts, err := ReadStarts(d)
@@ -106,8 +106,8 @@ func (m *Manifest) Adopt(d Dir) (changed bool, err error) {
 		m.Cluster = cmp.Or(m.Cluster, start.Cluster)
 		return changed, nil
 	}
-	if slices.Contains(m.EarlierJobs(), start.ID) {
-		return false, nil
+	if n := len(m.Resumed); n > 0 && len(starts) <= m.Resumed[n-1].Starts {
+		return false, nil // It is a job of before.
 	}
 	m.JobID, m.Cluster, m.Submitted = start.ID, start.Cluster, nil
 	m.ForgetEnd()

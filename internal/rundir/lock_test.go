@@ -31,10 +31,10 @@ func TestMain(m *testing.M) {
 		fmt.Println("locked")
 		select {}
 	}
-	if path := os.Getenv("GONBATCH_TEST_USE"); path != "" {
-		patience, err := time.ParseDuration(os.Getenv("GONBATCH_TEST_PATIENCE"))
+	if path := os.Getenv("GONBATCH_TEST_TAKE"); path != "" {
+		lock, err := AcquireLock(context.Background(), At(path).RunLock(), nil)
 		if err == nil {
-			err = use(At(path), patience)
+			err = lock.Release()
 		}
 		if err != nil {
 			panic(err)
@@ -252,7 +252,7 @@ func TestManifestChangesAtOnce(t *testing.T) {
 }
 
 func TestAdopt(t *testing.T) {
-	resumed := []Resumption{{JobID: "7"}}
+	resumed := []Resumption{{JobID: "7", Starts: 1}}
 	for _, tc := range []struct {
 		name, starts string
 		before       Manifest
@@ -265,7 +265,8 @@ func TestAdopt(t *testing.T) {
 		{name: "known", starts: "job 7 x east\n", before: Manifest{JobID: "7", Cluster: "east"}, id: "7", cluster: "east"},
 		{name: "its cluster is not known", starts: "job 7 x east\n", before: Manifest{JobID: "7"}, id: "7", cluster: "east", changed: true},
 		{name: "the one before a resume", starts: "job 7 x east\n", before: Manifest{JobID: "8", Resumed: resumed}, id: "8"},
-		{name: "the one before the one before a resume", starts: "job 7 x east\n", before: Manifest{JobID: "9", Resumed: []Resumption{{JobID: "8", Jobs: []string{"7"}}}}, id: "9"},
+		{name: "the one before the one before a resume", starts: "job 7 x east\n", before: Manifest{JobID: "9", Resumed: []Resumption{{JobID: "8", Jobs: []string{"7"}, Starts: 1}}}, id: "9"},
+		{name: "the one before a resume, requeued", starts: "job 7 x east\njob 7 x east\n", before: Manifest{JobID: "8", Resumed: resumed}, id: "7", cluster: "east", changed: true},
 		{name: "resumed by hand", starts: "job 7 x east\njob 9 x west\n", before: Manifest{Resumed: resumed}, id: "9", cluster: "west", changed: true},
 		{name: "queued twice", starts: "job 7 x\njob 9 x\n", before: Manifest{JobID: "7", State: "completed"}, id: "9", changed: true},
 		{name: "requeued", starts: "job 7 x east\njob 7 x east\n", before: Manifest{JobID: "7", Cluster: "east", State: "failed", StartsAtEnd: new(1)}, id: "7", cluster: "east", changed: true},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -14,14 +13,10 @@ import (
 // CoverChildren keeps the lock, if its holder is killed, until the commands that the holder has
 // started since have ended: sbatch may still be running, and queue a job. It waits for the commands
 // of an earlier holder. It works on one machine, and only if the file system has its own locks;
-// otherwise it does nothing. It also does nothing if the file belongs to another user and this user
-// can't open it.
+// otherwise it does nothing.
 func (l *Lock) CoverChildren(ctx context.Context) error {
 	path := filepath.Join(filepath.Dir(l.path), "."+filepath.Base(l.path)+".children")
-	f, err := openOwned(path, os.O_RDWR, 0o600)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", l.path, err)
 	}

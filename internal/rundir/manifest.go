@@ -75,8 +75,10 @@ type Resumption struct {
 	CommandLine []string  `json:"command_line"`
 	JobID       string    `json:"job_id_before,omitempty"`
 	State       string    `json:"state_before,omitempty"`
-	// Jobs are all earlier jobs of the run, including those that were queued by hand.
-	Jobs []string `json:"jobs_before,omitempty"`
+	// Jobs are all earlier jobs of the run, including those that were queued by hand, and Starts is
+	// the number of their starts.
+	Jobs   []string `json:"jobs_before,omitempty"`
+	Starts int      `json:"starts_before,omitempty"`
 }
 
 // File is a file with its content's hash.
@@ -120,8 +122,11 @@ func (m Manifest) Write(d Dir) error {
 const manifestPatience = 2 * lockSilence
 
 // UpdateManifest reads the manifest of d, has change edit it, and writes it back. Changes by
-// several processes happen one after the other.
+// several processes happen one after the other. It refuses a run of another user.
 func UpdateManifest(d Dir, change func(*Manifest)) (err error) {
+	if err := d.CheckOwner(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), manifestPatience)
 	defer cancel()
 	lock, err := AcquireLock(ctx, d.manifestLock(), nil)

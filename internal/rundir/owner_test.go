@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,164 +18,126 @@ import (
 	"gonbatch/internal/machine"
 )
 
-// The users in the tests, who are not root: the run's owner, and a member of the owner's group.
-var (
-	owner     = syscall.Credential{Uid: 65534, Gid: 65534}
-	colleague = syscall.Credential{Uid: 65533, Gid: 65533, Groups: []uint32{65534}}
-)
+// other is a user who is not root.
+const other = 65534
 
-// use uses a run like a command that looks at it or ends it.
-func use(d Dir, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	lock, err := AcquireLock(ctx, d.RunLock(), nil)
-	if err != nil {
-		return err
-	}
-	return errors.Join(lock.CoverChildren(ctx), UpdateManifest(d, func(m *Manifest) { m.State += "x" }), d.useExecuted(), lock.Release())
-}
-
-func (d Dir) useExecuted() error {
-	text, err := os.ReadFile(d.Executed())
-	return errors.Join(err, WriteFileAtomic(d.Executed(), append(text, 'x'), 0o600))
-}
-
-// useAs runs use as another user, and must succeed.
-func useAs(t *testing.T, d Dir, who syscall.Credential) {
+func needsRoot(t *testing.T) {
 	t.Helper()
-	if out, err := tryAs(t, d, who, time.Minute); err != nil {
-		t.Errorf("user %d cannot use the run: %v\n%s", who.Uid, err, out)
+	if os.Geteuid() != 0 {
+		machine.Lacks(t, "only root can be several users: run the tests as root")
 	}
 }
 
-// tryAs runs use as another user. If the program does not end, it is killed eventually.
-func tryAs(t *testing.T, d Dir, who syscall.Credential, patience time.Duration) (string, error) {
+// giveAway gives a run, or a link, to the other user.
+func giveAway(t *testing.T, path string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	program := filepath.Join(publicFolder(t), "test")
-	text, err := os.ReadFile(os.Args[0])
-	if err == nil {
-		err = os.WriteFile(program, text, 0o755)
-	}
+	err := filepath.WalkDir(path, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, other, other))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestOthersRuns: a run of another user has nothing but its path, whatever it claims to be, and
+// nobody but its owner changes it: even root could be led to its own files by links.
+func TestOthersRuns(t *testing.T) {
+	needsRoot(t)
+	root := t.TempDir()
+	mine := newRun(t, root, "x", testTime, "7")
+	theirs := newRun(t, root, "x", testTime.Add(time.Hour), "7")
+	giveAway(t, theirs.Path())
+	named := filepath.Join(root, "7")
+	moved := newRun(t, t.TempDir(), "moved", testTime, "8")
+	own := filepath.Join(root, moved.Name())
+	if err := errors.Join(os.Symlink(mine.Path(), named), os.Symlink(moved.Path(), own)); err != nil {
+		t.Fatal(err)
+	}
+	giveAway(t, named)
+	runs, others, err := ListAll(root)
+	if err != nil || !slices.Equal(runs, []Dir{At(own), mine}) || !slices.Equal(others, []Dir{At(named), theirs}) {
+		t.Errorf("%v, %v, %v", runs, others, err)
+	}
+	for _, want := range []string{"7", mine.Name()} {
+		if d, err := Find(root, want); err != nil || d != mine {
+			t.Errorf("%s: %v, %v", want, d, err)
+		}
+	}
+	if _, err := Find(root, theirs.Name()); !errors.Is(err, fs.ErrPermission) || !strings.HasSuffix(err.Error(), "to look at it, give its directory: "+theirs.Path()) {
+		t.Error(err)
+	}
+	if d, err := Find(root, theirs.Path()); err != nil || d != theirs {
+		t.Errorf("%v, %v", d, err)
+	}
+	err = UpdateManifest(theirs, func(m *Manifest) { m.State = "changed" })
+	if m, readErr := ReadManifest(theirs); !errors.Is(err, fs.ErrPermission) || readErr != nil || m.State != "" {
+		t.Errorf("%v, %+v, %v", err, m, readErr)
+	}
+}
+
+// TestSharedRoot: a warning names a run root in which others can replace runs, and one that submit
+// has created is none.
+func TestSharedRoot(t *testing.T) {
+	needsRoot(t)
+	defer syscall.Umask(syscall.Umask(0))
+	created := filepath.Join(t.TempDir(), "runs")
+	newRun(t, created, "x", testTime, "")
+	if err := CheckShared(created); err != nil {
+		t.Error(err)
+	}
+	for _, tt := range []struct {
+		mode  fs.FileMode
+		group int
+		warns bool
+	}{
+		{0o755, other, false}, {0o777, other, true}, {0o775, other, true}, {0o775, 0, false}, {fs.ModeSticky | 0o777, other, false}, {fs.ModeSetgid | 0o770, other, true},
+	} {
+		folder := t.TempDir()
+		if err := errors.Join(os.Chown(folder, 0, tt.group), os.Chmod(folder, tt.mode)); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckShared(folder); (err != nil) != tt.warns {
+			t.Errorf("%v of group %d: %v", tt.mode, tt.group, err)
+		}
+	}
+}
+
+// lockAs takes and releases a run's lock as the other user.
+func lockAs(t *testing.T, d Dir) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	folder, err := os.MkdirTemp("/tmp", "gonbatch-owner-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	program := filepath.Join(folder, "test")
+	text, err := os.ReadFile(os.Args[0])
+	if err := errors.Join(err, os.WriteFile(program, text, 0o755), os.Chmod(folder, 0o755)); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.CommandContext(ctx, program)
-	cmd.Dir, cmd.Env = "/", append(os.Environ(), "GONBATCH_TEST_USE="+d.Path(), "GONBATCH_TEST_PATIENCE="+patience.String())
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &who}
+	cmd.Dir, cmd.Env = "/", append(os.Environ(), "GONBATCH_TEST_TAKE="+d.Path())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: other, Gid: other}}
 	out, err := bounded.CombinedOutput(cmd)
 	said, _, _ := strings.Cut(string(out), "\n\n")
 	return said, err
 }
 
-// publicFolder returns a folder that every user may enter.
-func publicFolder(t *testing.T) string {
-	t.Helper()
-	folder, err := os.MkdirTemp("/tmp", "gonbatch-owner-")
-	if err == nil {
-		err = os.Chmod(folder, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	return folder
-}
-
-// ownedRun returns a run of the owner.
-func ownedRun(t *testing.T) Dir {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		machine.Lacks(t, "only root can be several users: run the tests as root")
-	}
-	d := newRun(t, publicFolder(t), "x", time.Now(), "7")
-	if err := os.WriteFile(d.Executed(), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	err := filepath.WalkDir(d.Path(), func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Chown(path, int(owner.Uid), int(owner.Gid)))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-// TestRootLeavesTheOwner: after root has looked at a run, or ended it, everything in it still
-// belongs to its owner, who can continue it.
-func TestRootLeavesTheOwner(t *testing.T) {
-	d := ownedRun(t)
-	if err := use(d, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	lock, err := AcquireLock(t.Context(), d.RunLock(), nil) // A killed command leaves its lock.
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := AddStart(d, "job 7 now"); err != nil {
-		t.Fatal(err)
-	}
-	err = filepath.WalkDir(d.Path(), func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if stat, ok := statOf(entry.Info()); !ok || stat.Uid != owner.Uid || stat.Gid != owner.Gid {
-			t.Errorf("%s belongs to %+v", path, stat)
-		}
-		return nil
-	})
-	if err := errors.Join(err, lock.Release()); err != nil {
-		t.Fatal(err)
-	}
-	useAs(t, d, owner)
-}
-
-// TestRootGivesNothingAway: a link created by a user does not make another user's file theirs.
-func TestRootGivesNothingAway(t *testing.T) {
-	d := ownedRun(t)
-	secret := filepath.Join(publicFolder(t), "secret")
-	if err := errors.Join(os.WriteFile(secret, nil, 0o600), os.Symlink(secret, d.Starts())); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := AddStart(d, "job 7 now"); err != nil {
-		t.Fatal(err)
-	}
-	if stat, ok := statOf(os.Stat(secret)); !ok || stat.Uid != 0 {
-		t.Errorf("root's file belongs to %+v", stat)
-	}
-}
-
-// TestColleagueLeavesTheRights: a user who may write in another user's run replaces files there.
-// The owner can still read and write them, and does not need the colleague's lock file.
-func TestColleagueLeavesTheRights(t *testing.T) {
-	d := ownedRun(t)
-	if err := errors.Join(os.Chmod(d.Path(), 0o770), os.Chmod(d.ManifestPath(), 0o660), os.Chmod(d.Executed(), 0o660)); err != nil {
-		t.Fatal(err)
-	}
-	useAs(t, d, colleague)
-	useAs(t, d, owner)
-	if m, err := ReadManifest(d); err != nil || !strings.HasSuffix(m.State, "xx") {
-		t.Errorf("%+v, %v", m, err)
-	}
-}
-
-// TestUnreadableLock: a lock that another user holds is waited for like any other, though its
-// holder can't be named.
-func TestUnreadableLock(t *testing.T) {
-	d := ownedRun(t)
-	if err := os.WriteFile(d.RunLock(), []byte("{}"), 0o600); err != nil { // Root's.
-		t.Fatal(err)
-	}
-	if out, err := tryAs(t, d, owner, 100*time.Millisecond); err == nil || !strings.Contains(out, context.DeadlineExceeded.Error()) {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
 // TestLockThatCannotBeBroken: if the lock of a dead process can't be removed, that is an error, not
 // a wait without end.
 func TestLockThatCannotBeBroken(t *testing.T) {
-	d := ownedRun(t)
+	needsRoot(t)
+	root, err := os.MkdirTemp("/tmp", "gonbatch-owner-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d := newRun(t, root, "x", testTime, "7")
 	dead, err := ThisProcess()
 	if err != nil {
 		t.Fatal(err)
@@ -185,10 +148,10 @@ func TestLockThatCannotBeBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	// In a sticky folder only the owner of a file removes it.
-	if err := errors.Join(os.Chown(d.Path(), 0, 0), os.Chmod(d.Path(), os.ModeSticky|0o777), os.WriteFile(d.RunLock(), text, 0o644)); err != nil {
+	if err := errors.Join(os.Chmod(d.Path(), os.ModeSticky|0o777), os.WriteFile(d.RunLock(), text, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	out, err := tryAs(t, d, owner, time.Minute)
+	out, err := lockAs(t, d)
 	if err == nil || !strings.Contains(out, "can't be removed: ") || !strings.Contains(out, "ask its owner") {
 		t.Errorf("%v\n%s", err, out)
 	}

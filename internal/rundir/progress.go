@@ -22,7 +22,7 @@ type ProgressFile struct{ file *os.File }
 
 // OpenProgress opens the progress of d, for reports by one process.
 func OpenProgress(d Dir) (*ProgressFile, error) {
-	f, err := openOwned(d.Progress(), os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(d.Progress(), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("progress of run %s: %w", d.Name(), err)
 	}

@@ -194,7 +194,8 @@ func (j *Job) do(e Effect) Event {
 	case Setup:
 		return j.setup()
 	case Check:
-		return Checked{Superseded: j.superseded(), Finished: rundir.IsFinished(dir, j.Spec.Cells[e.Cell].Name)}
+		cell := j.Spec.Cells[e.Cell]
+		return Checked{Superseded: j.superseded(), Finished: rundir.IsFinished(dir, cell.Name) || j.endedBefore(cell)}
 	case Launch:
 		j.launch(j.Spec.Cells[e.Cell])
 	case Look:
@@ -319,6 +320,18 @@ func (j *Job) addStart() (s Started) {
 	}
 	s.Restarts = max(s.Restarts, j.Scheduler.Restarts())
 	return s
+}
+
+// endedBefore reports whether all ranks of a cell have recorded in the start before, of the same
+// job, that they ended well. That start was lost before it could mark the cell.
+func (j *Job) endedBefore(cell rundir.Cell) bool {
+	starts, err := rundir.ReadStarts(j.Spec.RunDir)
+	before, id := j.start-1, j.Scheduler.Job()
+	if err != nil || id == "" || before < 1 || before > len(starts) || starts[before-1].ID != id {
+		return false
+	}
+	f := j.judge(cell, before, 0, nil)
+	return f.All && !f.Saved && f.Err == nil && rundir.MarkFinished(j.Spec.RunDir, cell.Name, before) == nil
 }
 
 // setup runs the setup.

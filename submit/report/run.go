@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -94,17 +95,23 @@ type Checkpoint struct {
 	Folder string    `json:"folder"`
 }
 
-// Runs are all runs in a folder, the newest last.
+// Runs are the user's runs in a folder, the newest last, and the number of other users' runs there.
 type Runs struct {
-	Root string `json:"root"`
-	Runs []Run  `json:"runs"`
+	Root   string `json:"root"`
+	Runs   []Run  `json:"runs"`
+	Others int    `json:"others,omitempty"`
 }
 
 // Staged is the State of a run that, as far as is known, no scheduler has.
 const Staged = "staged"
 
 // Text writes a table.
-func (l Runs) Text(w io.Writer) error {
+func (l Runs) Text(w io.Writer) (err error) {
+	defer func() {
+		if l.Others > 0 && err == nil {
+			_, err = fmt.Fprintf(w, "and %s of other users, which only their directories name\n", plural.Of(l.Others, "run"))
+		}
+	}()
 	if len(l.Runs) == 0 {
 		_, err := fmt.Fprintf(w, "no runs in %s\n", l.Root)
 		return err

@@ -16,6 +16,9 @@ import (
 // the scheduler reports the end later. Cancel leaves a job alone that has ended already. It cancels
 // the job even if it cannot write the record, as on a full disk.
 func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err error) {
+	if err := r.Dir.CheckOwner(); err != nil {
+		return c, err
+	}
 	lock, err := rs.lock(ctx, r.Dir)
 	switch {
 	case ctx.Err() != nil:
@@ -62,7 +65,8 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 	return c, nil
 }
 
-// otherJobs returns the run's jobs that have not ended, except its last one.
+// otherJobs returns the run's jobs that have not ended, except its last one, unless that has been
+// requeued since its end was recorded.
 func (r Run) otherJobs(ctx context.Context) ([]submit.Job, error) {
 	survey := r.survey(ctx)
 	if survey == nil {
@@ -72,7 +76,7 @@ func (r Run) otherJobs(ctx context.Context) ([]submit.Job, error) {
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, nil // There is no scheduler here, and so no job that could be ended from here.
 	}
-	return slices.DeleteFunc(live, func(j submit.Job) bool { return j.ID == r.Job().ID }), err
+	return slices.DeleteFunc(live, func(j submit.Job) bool { return j.ID == r.Job().ID && !r.settled() }), err
 }
 
 // recordCancel records that the job was cancelled. Until its last processes are gone, it may still

@@ -40,8 +40,8 @@ func updateJob(job submit.Job, change func(*rundir.Manifest)) error {
 // with its recorder. It does not record an inferred end, which can be inferred again and may be
 // corrected by the scheduler, nor that a run was lost.
 func (rs *Runs) recordEnd(job submit.Job, status submit.Status) error {
-	if status.Inferred {
-		return nil
+	if err := job.Dir.CheckOwner(); err != nil || status.Inferred {
+		return err
 	}
 	settled := executed.Settle(job.Dir, rs.Now, executed.OutcomeOf(status, job.Dir))
 	if status.State == submit.Lost {

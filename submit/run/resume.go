@@ -36,6 +36,9 @@ func (rs *Runs) Resume(ctx context.Context, r Run, c Changes, m Manner) error {
 
 // resume hands an ended run to its scheduler again. It holds the run's lock meanwhile.
 func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s Started, err error) {
+	if err := r.Dir.CheckOwner(); err != nil {
+		return s, err
+	}
 	lock, err := rs.lock(ctx, r.Dir)
 	if err != nil {
 		return s, err
@@ -149,13 +152,14 @@ func (rs *Runs) restart(r Run, asked submit.JobSpec, flags map[string]string) er
 		return err
 	}
 	known, err := rundir.KnownJobs(r.Dir)
-	if err != nil {
+	starts, countErr := rundir.CountStarts(r.Dir)
+	if err := errors.Join(err, countErr); err != nil {
 		return err
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)
 	return rundir.UpdateManifest(r.Dir, func(m *rundir.Manifest) {
-		m.Resumed = append(m.Resumed, rundir.Resumption{Time: rs.Now(), CommandLine: rs.CommandLine, JobID: r.Manifest.JobID, State: m.State, Jobs: known})
+		m.Resumed = append(m.Resumed, rundir.Resumption{Time: rs.Now(), CommandLine: rs.CommandLine, JobID: r.Manifest.JobID, State: m.State, Jobs: known, Starts: starts})
 		if flags != nil {
 			m.Flags = flags
 			for i, cell := range m.Cells {

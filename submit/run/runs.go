@@ -45,10 +45,15 @@ func (rs *Runs) Find(word string) (Run, error) {
 		return Run{}, err
 	}
 	r, err := rs.open(dir)
-	if slices.Contains(r.Manifest.EarlierJobs(), word) && word != r.Manifest.JobID {
-		r.earlierJob = word
+	switch known, _ := rundir.KnownJobs(dir); { // The run can be read.
+	case word == r.Manifest.JobID || !slices.Contains(known, word):
+		return r, err
+	case slices.Contains(r.Manifest.EarlierJobs(), word):
 		fmt.Fprintf(rs.Err, "job %s is an earlier job of run %s, which was resumed%s\n", word, dir.Name(), r.resumedAs())
+	default:
+		fmt.Fprintf(rs.Err, "job %s is another job of run %s, whose last one is %s\n", word, dir.Name(), r.Manifest.JobID)
 	}
+	r.earlierJob = word
 	return r, err
 }
 

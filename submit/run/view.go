@@ -42,10 +42,11 @@ func (rs *Runs) Report(ctx context.Context, r Run) (report.Run, error) {
 // because it must not hide the other runs.
 func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
 	list := report.Runs{Root: rs.Root, Runs: []report.Run{}}
-	dirs, err := rundir.List(rs.Root)
+	dirs, others, err := rundir.ListAll(rs.Root)
 	if err != nil {
 		return list, err
 	}
+	list.Others = len(others)
 	runs, errs := make([]Run, len(dirs)), make([]error, len(dirs))
 	for i, dir := range dirs {
 		runs[i], errs[i] = rs.open(dir)

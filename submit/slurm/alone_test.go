@@ -106,6 +106,35 @@ func TestNote(t *testing.T) {
 	}
 }
 
+// TestEndedBefore: a cell whose ranks have all recorded that they ended well does not run again if
+// the job was lost before it could mark the cell, and requeued.
+func TestEndedBefore(t *testing.T) {
+	for _, tt := range []struct {
+		name, job string
+		codes     []int
+		runs      bool
+	}{
+		{"all", "12", []int{0, 0}, false}, {"one is missing", "12", []int{0}, true}, {"one has failed", "12", []int{0, 1}, true}, {"of another job", "11", []int{0, 0}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStart(t)
+			s.programs = map[string]string{"train": "#!/bin/bash\ntouch ran"}
+			if err := os.WriteFile(s.spec.RunDir.Starts(), []byte("job "+tt.job+" x\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for rank, code := range tt.codes {
+				if err := (rundir.End{Rank: rank, Code: code}).Write(s.spec.RunDir, 1, "train"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, code := s.run(t, 0)
+			if code != 0 || s.has("ran") != tt.runs || !rundir.IsFinished(s.spec.RunDir, "train") {
+				t.Errorf("exit code %d, ran: %t, want %t\n%s", code, s.has("ran"), tt.runs, out)
+			}
+		})
+	}
+}
+
 // TestTwoBegin: of two jobs of a run that begin at the same time, one runs.
 func TestTwoBegin(t *testing.T) {
 	s := newStart(t)

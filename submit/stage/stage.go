@@ -18,7 +18,7 @@ import (
 // Stage creates the draft of a new run directory in root. If anything fails, it leaves nothing
 // behind. It also removes what killed commands have left there.
 func (p Prepared) Stage(ctx context.Context, shell submit.Shell, root, name string) (*rundir.Draft, error) {
-	shell.WarnUnlessForbidden(errors.Join(rundir.SweepDrafts(root, shell.Now()), p.store(root).Clean(shell.Now())))
+	shell.WarnUnlessForbidden(errors.Join(rundir.CheckShared(root), rundir.SweepDrafts(root, shell.Now()), p.store(root).Clean(shell.Now())))
 	draft, err := rundir.NewDraft(ctx, root, name, shell.Now())
 	if err != nil {
 		return nil, err
