@@ -40,7 +40,7 @@ func ListAll(root string) (own, others []Dir, err error) {
 		_, err := os.Stat(d.ManifestPath())
 		switch {
 		case d.CheckOwner() != nil:
-			if err == nil || errors.Is(err, fs.ErrPermission) {
+			if err == nil || errors.Is(err, fs.ErrPermission) && uniqueEnd.MatchString(e.Name()) {
 				others = append(others, d)
 			}
 		case err == nil:

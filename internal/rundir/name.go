@@ -3,6 +3,7 @@ package rundir
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -15,6 +16,9 @@ const maxSlug = 40
 func uniqueName(name string, now time.Time) string {
 	return fmt.Sprintf("%s-%s-%04x", Slug(name), now.Format("20060102-150405"), rand.N(1<<16))
 }
+
+// uniqueEnd matches the end of such a name.
+var uniqueEnd = regexp.MustCompile(`-\d{8}-\d{6}-[0-9a-f]{4}$`)
 
 // Slug turns any text into a safe file name: lower-case ASCII letters, digits and single dashes. It
 // is never empty, never begins with a dash, and has at most 40 characters.
