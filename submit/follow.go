@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // FollowOptions configure where Follow writes and how often it polls.
@@ -180,7 +182,7 @@ func (f *follower) show(status Status) {
 	}
 	f.shown = text
 	f.interval = f.opt.StatusInterval
-	fmt.Fprintf(f.opt.Progress, "%s: %s\n", f.job, text)
+	fmt.Fprintf(f.opt.Progress, "%s: %s\n", f.job, rundir.Printable(text))
 }
 
 // finish copies the rest of the log, and returns the job's result.

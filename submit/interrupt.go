@@ -31,13 +31,15 @@ var endSignals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHU
 const signalTime = time.Second
 
 // BlameInterrupt returns the cause of an interrupted ctx, in place of an error that only says that
-// something came to no end. Other errors stay as they are.
+// something came to no end, or that the reader of the output is gone. Other errors stay as they
+// are.
 func BlameInterrupt(ctx context.Context, err error) error {
 	known, ended := Interrupt{}, endedBySignal(err)
-	if errors.As(err, &known) || ended == 0 && !errors.Is(err, context.Canceled) {
+	unread := errors.Is(err, syscall.EPIPE)
+	if errors.As(err, &known) || ended == 0 && !unread && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	if slices.Contains(endSignals, ended) {
+	if unread || slices.Contains(endSignals, ended) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(signalTime):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,8 @@ func execute(ctx context.Context, a *app, args []string) int {
 	if call := (*os.SyscallError)(nil); errors.As(err, &call) && call.Syscall == "getwd" {
 		err = fmt.Errorf("the current folder no longer exists (%w); cd to another one", err)
 	}
-	if err != nil {
+	interrupt := submit.Interrupt{}
+	if err != nil && !(errors.As(err, &interrupt) && interrupt.Signal == syscall.SIGPIPE) { // As in submit logs | head.
 		fmt.Fprintln(a.Err, "submit:", rundir.Printable(err.Error()))
 	}
 	return submit.ExitCode(err)

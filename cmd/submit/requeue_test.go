@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -186,5 +187,80 @@ func TestInterruptedCancel(t *testing.T) {
 	}
 	if _, err := os.Stat(w.run.RunLock()); err == nil {
 		t.Error("the lock is still there")
+	}
+}
+
+// TestCancelledAtOnce: a cancel that is interrupted as it takes its lock says so, and releases it.
+func TestCancelledAtOnce(t *testing.T) {
+	w := newWorld(t, 5)
+	w.write("jobs/1", "RUNNING "+w.run.Script()+"\n")
+	t.Setenv("PATH", filepath.Join(w.dir, "bin")+":"+os.Getenv("PATH"))
+	t.Setenv("WORLD", w.dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a := newApp()
+	var out, says strings.Builder
+	a.Out, a.Err = &out, &says
+	if code := execute(ctx, a, []string{"cancel", w.run.Path()}); code == 0 || out.Len() > 0 || !strings.Contains(says.String(), "context canceled") {
+		t.Errorf("exit code %d, %q, %q", code, out.String(), says.String())
+	}
+	if _, err := os.Stat(w.run.RunLock()); err == nil {
+		t.Error("the lock is still there")
+	}
+}
+
+// TestUnreadLog: a log whose reader goes away, as in submit logs | head, ends without a word.
+func TestUnreadLog(t *testing.T) {
+	w := newWorld(t, 6)
+	w.write("jobs/1", "RUNNING "+w.run.Script()+"\n")
+	if err := errors.Join(os.MkdirAll(w.run.Logs(), 0o755), os.WriteFile(w.run.RankLog(0), []byte("line\nline\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rundir.AddStart(w.run, "job 1 now here"); err != nil {
+		t.Fatal(err)
+	}
+	for words, want := range map[string]string{"": "", "--json": "", "-f": "job 1 continues; cancel it with: submit cancel 1\n"} {
+		reader, writer, err := os.Pipe()
+		if err == nil {
+			err = reader.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := w.command(t.Context(), append([]string{"logs", w.run.Path()}, strings.Fields(words)...)...)
+		var says strings.Builder
+		cmd.Stdout, cmd.Stderr = writer, &says
+		_ = bounded.Run(cmd) // Its exit code says more.
+		if code := cmd.ProcessState.ExitCode(); code != 141 || says.String() != want {
+			t.Errorf("logs %s: exit code %d, %q, want 141 and %q", words, code, says.String(), want)
+		}
+		_ = writer.Close()
+	}
+}
+
+// TestStopsWaitingForSbatch: a second Ctrl-C ends a command that waits for sbatch, and it says that
+// the job may be queued.
+func TestStopsWaitingForSbatch(t *testing.T) {
+	w := newWorld(t, 7)
+	w.write("jobs/1", "FAILED "+w.run.Script()+"\n")
+	if _, err := rundir.AddStart(w.run, "job 1 now here"); err != nil {
+		t.Fatal(err)
+	}
+	w.write("bin/sbatch", "#!/bin/sh\ntouch \"$WORLD/asked\"; exec sleep 60\n")
+	cmd := w.command(t.Context(), "resume", w.run.Name())
+	go func() {
+		for range 3000 { // 30 s
+			if _, err := os.Stat(filepath.Join(w.dir, "asked")); err == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		for range 2 {
+			_ = cmd.Process.Signal(os.Interrupt) // Without it, the test takes a minute and fails.
+			time.Sleep(300 * time.Millisecond)
+		}
+	}()
+	if out, err := bounded.CombinedOutput(cmd); cmd.ProcessState.ExitCode() != 130 || !strings.Contains(string(out), "interrupt again to stop waiting") || !strings.Contains(string(out), "sbatch has not said whether SLURM has the job") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

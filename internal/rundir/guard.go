@@ -79,7 +79,10 @@ func (d Dir) CheckOwner() error {
 func CheckShared(root string) error {
 	info, err := os.Stat(root)
 	of, ok := statOf(info, err)
-	if !ok || info.Mode()&fs.ModeSticky != 0 {
+	switch {
+	case ok && of.Uid != 0 && int(of.Uid) != os.Geteuid():
+		return fmt.Errorf("the run root %s belongs to another user (uid %d), who can replace the programs of your jobs; choose another --run-root", root, of.Uid)
+	case !ok || info.Mode()&fs.ModeSticky != 0:
 		return nil
 	}
 	private := of.Gid == of.Uid // The user's own group, as most systems number it.

@@ -155,11 +155,14 @@ func TestLockCoversChildren(t *testing.T) {
 	if err := lock.CoverChildren(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the killed process' command goes on, and the lock is free: %v", err)
 	}
+	if !At(dir).IsChanging() {
+		t.Error("the killed process' command goes on, and nothing shows it")
+	}
 	if err := os.WriteFile(release, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(lock.CoverChildren(t.Context()), lock.Release()); err != nil {
-		t.Error(err)
+	if err := errors.Join(lock.CoverChildren(t.Context()), lock.Release()); err != nil || At(dir).IsChanging() {
+		t.Errorf("%v, changing: %t", err, At(dir).IsChanging())
 	}
 }
 

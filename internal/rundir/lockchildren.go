@@ -10,12 +10,28 @@ import (
 	"time"
 )
 
+// childrenOf returns the path of the file that the children of a lock's holder keep locked.
+func childrenOf(lock string) string {
+	return filepath.Join(filepath.Dir(lock), "."+filepath.Base(lock)+".children")
+}
+
+// IsChanging reports whether a command on this machine is starting or ending the run, or a command
+// that it has left running.
+func (d Dir) IsChanging() bool {
+	f, err := Open(childrenOf(d.RunLock()))
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only locked
+	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
+
 // CoverChildren keeps the lock, if its holder is killed, until the commands that the holder has
 // started since have ended: sbatch may still be running, and queue a job. It waits for the commands
 // of an earlier holder. It works on one machine, and only if the file system has its own locks;
 // otherwise it does nothing.
 func (l *Lock) CoverChildren(ctx context.Context) error {
-	path := filepath.Join(filepath.Dir(l.path), "."+filepath.Base(l.path)+".children")
+	path := childrenOf(l.path)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", l.path, err)

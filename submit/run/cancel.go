@@ -20,14 +20,13 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 		return c, err
 	}
 	lock, err := rs.lock(ctx, r.Dir)
-	switch {
-	case ctx.Err() != nil:
-		return c, err
-	case err != nil:
-		rs.WarnUnlessForbidden(err)
-	default:
+	if err == nil {
 		defer func() { rs.WarnUnlessForbidden(lock.Release()) }()
 	}
+	if ctx.Err() != nil {
+		return c, context.Cause(ctx)
+	}
+	rs.WarnUnlessForbidden(err)
 	earlier := r.earlierJob
 	if r, err = rs.open(r.Dir); err != nil {
 		return c, err

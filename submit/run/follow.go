@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -24,7 +25,7 @@ func (rs *Runs) follow(ctx context.Context, asker submit.Asker, job submit.Job, 
 		return err
 	}
 	var interrupt submit.Interrupt
-	if errors.As(err, &interrupt) {
+	if errors.As(err, &interrupt) || errors.Is(err, syscall.EPIPE) {
 		fmt.Fprintf(rs.Err, "%s continues; cancel it with: %s\n", job, rs.command(Run{Dir: job.Dir, Manifest: rundir.Manifest{JobID: string(job.ID)}}.word(), "cancel"))
 	}
 	return err
@@ -123,6 +124,6 @@ func (rs *Runs) describeFailure(r Run) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(rs.Err, "\nthe run failed: %s\n", submit.DescribeFailure(f))
+	_, err = fmt.Fprintf(rs.Err, "\nthe run failed: %s\n", rundir.Printable(submit.DescribeFailure(f)))
 	return err
 }

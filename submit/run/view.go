@@ -83,6 +83,9 @@ func (r Run) view(status submit.Status, unanswered error) report.Run {
 	}
 	if status.State == submit.Unknown && !r.taken() {
 		view.State, view.Message = report.Staged, "staged, not queued"
+		if r.Dir.IsChanging() {
+			view.Message = "staged; a command is queueing it, or was killed while it did"
+		}
 		if r.unasked != nil && !errors.Is(r.unasked, exec.ErrNotFound) {
 			view.Message += " as far as is known here: " + firstLine(r.unasked)
 		}

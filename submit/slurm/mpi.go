@@ -42,7 +42,7 @@ func (s *Scheduler) findMPI(ctx context.Context, spec submit.JobSpec, installed 
 		return MPI{Kind: "none", Library: given.Library}, nil
 	}
 	kinds, err := s.mpiKinds(ctx)
-	if err != nil && given.Kind != "" {
+	if err != nil && given.Kind != "" && ctx.Err() == nil {
 		s.shell.Warn("--mpi=%s cannot be checked: %v", given.Kind, err)
 		return given, nil
 	}

@@ -44,14 +44,22 @@ var parsable = regexp.MustCompile(`(?m)^([0-9]+)(?:;(\S+))?\s*$`)
 // queued the job already. If its answer is unclear, SLURM's list of jobs decides whether it has the
 // job. On an error the run directory stays, and the error names it.
 func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job, error) {
-	stop := context.AfterFunc(ctx, func() {
-		fmt.Fprintln(s.shell.Err, "submit: waiting for sbatch, which may have queued the job already; interrupt again to stop waiting")
-	})
-	defer stop()
-	s.warnIgnored()
+	interrupted := ctx
 	ctx = context.WithoutCancel(ctx)
 	limited, cancel := context.WithTimeout(ctx, submitLimit)
 	defer cancel()
+	stop := context.AfterFunc(interrupted, func() {
+		fmt.Fprintln(s.shell.Err, "submit: waiting for sbatch, which may have queued the job already; interrupt again to stop waiting")
+		if i := (submit.Interrupt{}); errors.As(context.Cause(interrupted), &i) {
+			select {
+			case <-i.Again:
+				cancel()
+			case <-limited.Done():
+			}
+		}
+	})
+	defer stop()
+	s.warnIgnored()
 	out, err := s.runner.Run(limited, "sbatch", submitArgs(spec)...)
 	ids := parsable.FindAllSubmatch(out, -1)
 	if err == nil && len(ids) == 1 {
@@ -65,6 +73,10 @@ func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job
 		if job, ok := s.accepted(ctx, spec); ok {
 			return job, nil
 		}
+	}
+	if errors.Is(err, context.Canceled) {
+		return submit.Job{}, fmt.Errorf("%w: sbatch has not said whether SLURM has the job: submit status %s says so once SLURM answers; check before you submit again",
+			context.Cause(interrupted), shellescape.Quote(spec.RunDir.Path()))
 	}
 	if err != nil {
 		return submit.Job{}, refused(spec, err)

@@ -51,7 +51,9 @@ func FindReuse(n Notebook, m *export.Module, spec submit.JobSpec, root, from, ru
 		return nil, submit.Usagef("--from %s: nothing runs before that cell; leave --from out", from)
 	}
 	if runName != "" {
-		r.dir, err = rundir.Find(root, runName)
+		if r.dir, err = rundir.Find(root, runName); err == nil {
+			err = r.dir.CheckOwner()
+		}
 	} else {
 		r.dir, err = n.lastRun(root, from, r.cells)
 	}
