@@ -47,7 +47,8 @@ func execute(ctx context.Context, a *app, args []string) int {
 		err = fmt.Errorf("the current folder no longer exists (%w); cd to another one", err)
 	}
 	interrupt := submit.Interrupt{}
-	if err != nil && !(errors.As(err, &interrupt) && interrupt.Signal == syscall.SIGPIPE) { // As in submit logs | head.
+	unread := errors.As(err, &interrupt) && interrupt.Signal == syscall.SIGPIPE // As in submit logs | head.
+	if err != nil && !unread {
 		fmt.Fprintln(a.Err, "submit:", rundir.Printable(err.Error()))
 	}
 	return submit.ExitCode(err)
