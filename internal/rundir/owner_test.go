@@ -48,7 +48,7 @@ func TestOthersRuns(t *testing.T) {
 	theirs := newRun(t, root, "x", testTime.Add(time.Hour), "7")
 	giveAway(t, theirs.Path())
 	named := filepath.Join(root, "7")
-	moved := newRun(t, t.TempDir(), "moved", testTime, "8")
+	moved := newRun(t, t.TempDir(), "moved", testTime.Add(-time.Hour), "8")
 	own := filepath.Join(root, moved.Name())
 	if err := errors.Join(os.Symlink(mine.Path(), named), os.Symlink(moved.Path(), own)); err != nil {
 		t.Fatal(err)
