@@ -56,7 +56,6 @@ func newCheckCommand(a *app) *cobra.Command {
 			return nil, err
 		}
 		check, err := run.Check(cmd.Context(), a.Shell, opts.CheckRequest)
-		err = submit.BlameInterrupt(cmd.Context(), err)
 		if err == nil || check.Notebook == "" {
 			return check, err
 		}

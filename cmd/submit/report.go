@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os/signal"
-	"syscall"
-
 	"github.com/spf13/cobra"
 
 	"gonbatch/submit"
@@ -23,7 +20,6 @@ func reporting(a *app, cmd *cobra.Command, do func(cmd *cobra.Command, args []st
 		if err != nil {
 			return err
 		}
-		signal.Reset(syscall.SIGPIPE) // It may end the command now, as in submit status | head.
 		return report.Write(a.Out, *asJSON, r)
 	})
 	return cmd

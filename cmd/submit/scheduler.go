@@ -1,10 +1,7 @@
 package main
 
 import (
-	"os"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"gonbatch/submit"
 	"gonbatch/submit/local"
@@ -59,12 +56,4 @@ func (o *submitOptions) scheduler(a *app) (submit.Scheduler, error) {
 		}
 	}
 	return nil, submit.Usagef("--scheduler=%q: give one of %s", name, strings.Join(schedulerNames(), ", "))
-}
-
-// newJobCommand returns the command that a batch script becomes. It is not for users.
-func newJobCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "job", Hidden: true, DisableFlagParsing: true,
-		Run: func(_ *cobra.Command, args []string) { os.Exit(slurm.RunJob(a.Shell, args)) },
-	}
 }

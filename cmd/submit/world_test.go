@@ -126,6 +126,34 @@ func (w *world) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// says fails the test at once if the output of a command lacks a text. The command may fail.
+func (w *world) says(want string, words ...string) {
+	w.t.Helper()
+	if out, _ := w.submit(0, words...); !strings.Contains(out, want) {
+		w.t.Fatalf("submit %s does not say %q:\n%s", words, want, out)
+	}
+}
+
+// begin makes a job start the run.
+func (w *world) begin(id string) {
+	w.t.Helper()
+	if _, err := rundir.AddStart(w.run, "job "+id+" now here"); err != nil {
+		w.t.Fatal(err)
+	}
+	w.set(id, "RUNNING")
+}
+
+// await waits until a file exists.
+func (w *world) await(path string) {
+	for range 3000 { // 30 s
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	w.t.Errorf("%s does not come", path)
+}
+
 func (w *world) note(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

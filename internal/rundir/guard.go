@@ -13,7 +13,7 @@ import (
 
 // A run root may be shared: what is in it may have been written by a user who means harm. Whatever
 // reads a file there goes through Open or ReadFile. Only the owner of a run writes in it or acts on
-// it, which CheckOwner decides, and CheckOwn for the other folders that submit keeps there.
+// it, which CheckOwner decides, and CheckPrivate for the other folders that submit keeps there.
 
 // The files of a run that are read as a whole are small, but an executed notebook may have many
 // images.
@@ -68,7 +68,7 @@ func readUpTo(path string, limit int64) ([]byte, error) {
 func (d Dir) CheckOwner() error {
 	for _, stat := range []func(string) (fs.FileInfo, error){os.Lstat, os.Stat} {
 		if of, ok := statOf(stat(d.path)); ok && int(of.Uid) != os.Geteuid() {
-			return fmt.Errorf("run %s belongs to another user (uid %d): %w", d.Name(), of.Uid, fs.ErrPermission)
+			return fmt.Errorf("run %s belongs to another user (uid %d), who alone can change it: %w", d.Name(), of.Uid, fs.ErrPermission)
 		}
 	}
 	return nil
@@ -86,15 +86,15 @@ func CheckShared(root string) error {
 		return nil
 	}
 	private := of.Gid == of.Uid // The user's own group, as most systems number it.
-	if writers := info.Mode().Perm() & 0o022; writers&0o002 == 0 && (writers == 0 || private) {
+	if perm := info.Mode().Perm(); perm&0o002 == 0 && (perm&0o020 == 0 || private) {
 		return nil
 	}
 	return fmt.Errorf("other users can write in the run root %s, and so replace the programs of your jobs: chmod +t %[1]s prevents that", root)
 }
 
-// CheckOwn refuses a folder that is not this user's alone: another user could have put a link in
-// its place, or could change what is in it. A folder that does not exist is fine.
-func CheckOwn(folder string) error {
+// CheckPrivate refuses a folder that is not this user's alone: another user could have put a link
+// in its place, or could change what is in it. A folder that does not exist is fine.
+func CheckPrivate(folder string) error {
 	info, err := os.Lstat(folder)
 	if os.IsNotExist(err) {
 		return nil

@@ -57,7 +57,7 @@ func TestStartOfAnOption(t *testing.T) {
 	}
 }
 
-func TestCheckOwn(t *testing.T) {
+func TestCheckPrivate(t *testing.T) {
 	root := t.TempDir()
 	path := func(name string) string { return filepath.Join(root, name) }
 	err := errors.Join(os.Mkdir(path("own"), 0o700), os.Mkdir(path("open"), 0o700), os.Chmod(path("open"), 0o770), os.Symlink(path("own"), path("link")), os.WriteFile(path("file"), nil, 0o600))
@@ -71,7 +71,7 @@ func TestCheckOwn(t *testing.T) {
 		if _, err := os.Lstat(path(name)); name == "foreign" && errors.Is(err, fs.ErrNotExist) {
 			continue // Only root can make one.
 		}
-		if err := CheckOwn(path(name)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := CheckPrivate(path(name)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}

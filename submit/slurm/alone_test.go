@@ -144,13 +144,15 @@ func TestTwoBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write(t, "scontrol", "#!/bin/bash\nsleep 0.3\n[ $3 != 9 ] || exit 1\necho '   JobState=RUNNING Reason=None Dependency=(null)'\necho \"   Command=$(cat script-path)\"\n")
+	s.stage(t) // Once: a script that runs cannot be written.
 	other := *s
 	other.env = []string{"SLURM_JOB_ID=13"}
 	codes := make(chan int, 2)
 	for _, one := range []*start{s, &other} {
 		go func() {
-			_, code := one.run(t, 0)
-			codes <- code
+			code := -1
+			defer func() { codes <- code }() // Also if the run fails the test.
+			_, code = one.runScript(t, 0)
 		}()
 	}
 	if first, second := <-codes, <-codes; first+second != 1 {

@@ -111,6 +111,13 @@ func (s *start) has(name string) bool {
 // run runs the script, and sends it the signal once both ranks run, if that is not 0.
 func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) {
 	t.Helper()
+	s.stage(t)
+	return s.runScript(t, signal)
+}
+
+// stage writes everything that the script needs.
+func (s *start) stage(t *testing.T) {
+	t.Helper()
 	for name, text := range s.programs {
 		if err := bounded.WriteProgram(s.spec.RunDir.Program(name), text); err != nil {
 			t.Fatal(err)
@@ -122,6 +129,11 @@ func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) 
 		t.Fatal(err)
 	}
 	s.write(t, "script", string(script))
+}
+
+// runScript is run without stage.
+func (s *start) runScript(t *testing.T, signal syscall.Signal) (out string, code int) {
+	t.Helper()
 	cmd := exec.Command("bash", "script")
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "PATH="+s.dir+":"+os.Getenv("PATH"), "SLURM_JOB_ID=12", "SLURM_JOB_NODELIST=n1")

@@ -44,7 +44,7 @@ func Preflight(root string, kit GPUKit, dryRun bool) (notebook, workDir string, 
 	}
 	folder, clean := workDir, func() error { return nil }
 	if !dryRun {
-		err = errors.Join(os.MkdirAll(folder, 0o700), rundir.CheckOwn(folder))
+		err = errors.Join(os.MkdirAll(folder, 0o700), rundir.CheckPrivate(folder))
 	} else if folder, err = scratch.Make(scratch.Preflight); err == nil {
 		clean = func() error { return os.RemoveAll(folder) }
 	}

@@ -82,7 +82,7 @@ func (s Store) Keep(from, to string) error {
 
 // provide returns the path of a file's copy in the store, which it creates if necessary.
 func (s Store) provide(path string, info fs.FileInfo) (entry string, err error) {
-	if err := rundir.CheckOwn(s.folder); err != nil {
+	if err := rundir.CheckPrivate(s.folder); err != nil {
 		return "", err
 	}
 	known := HashesIn(s.cache)
@@ -111,7 +111,7 @@ func (s Store) provide(path string, info fs.FileInfo) (entry string, err error) 
 // add copies a file into the store, atomically, with the permissions perm. Another process may do
 // the same concurrently.
 func (s Store) add(path, entry string, perm fs.FileMode) error {
-	if err := errors.Join(os.MkdirAll(s.folder, 0o700), rundir.CheckOwn(s.folder)); err != nil {
+	if err := errors.Join(os.MkdirAll(s.folder, 0o700), rundir.CheckPrivate(s.folder)); err != nil {
 		return err
 	}
 	folder, err := os.MkdirTemp(s.folder, "new-")
@@ -139,7 +139,7 @@ func (s Store) Clean(now time.Time) error { return s.clean(now, storeAge) }
 
 // clean removes files that have had no link for the time age.
 func (s Store) clean(now time.Time, age time.Duration) error {
-	if err := rundir.CheckOwn(s.folder); err != nil {
+	if err := rundir.CheckPrivate(s.folder); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(s.folder)
