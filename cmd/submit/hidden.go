@@ -8,14 +8,13 @@ import (
 	"gonbatch/submit"
 	"gonbatch/submit/modules"
 	"gonbatch/submit/rank"
-	"gonbatch/submit/slurm"
 )
 
 // newHiddenCommands returns the commands that are not for users: what a batch script becomes, what
 // launchers start for each rank, and what submit starts to complete programs.
 func newHiddenCommands(a *app) (all []*cobra.Command) {
 	for name, run := range map[string]func(args []string) error{
-		"job":               func(args []string) error { os.Exit(slurm.RunJob(a.Shell, args)); return nil },
+		"job":               func(args []string) error { os.Exit(runJob(a.Shell, args)); return nil },
 		submit.RankName:     func(args []string) error { os.Exit(rank.Runner{Shell: a.Shell}.Run(args)); return nil },
 		modules.CommandName: func(args []string) error { return modules.Command(os.Stdin, a.Out, args) },
 	} {

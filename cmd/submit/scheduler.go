@@ -57,3 +57,6 @@ func (o *submitOptions) scheduler(a *app) (submit.Scheduler, error) {
 	}
 	return nil, submit.Usagef("--scheduler=%q: give one of %s", name, strings.Join(schedulerNames(), ", "))
 }
+
+// runJob is what a batch script becomes.
+func runJob(shell submit.Shell, args []string) int { return slurm.RunJob(shell, args) }
