@@ -54,6 +54,40 @@ func TestCancelledAtOnce(t *testing.T) {
 	}
 }
 
+// TestDeadHostsLock: a command says that it waits for the record's lock, which a command on a
+// machine that is gone has left, and can be interrupted.
+func TestDeadHostsLock(t *testing.T) {
+	w := newWorld(t, 8)
+	w.write("jobs/1", "RUNNING "+w.run.Script()+"\n")
+	w.begin("1")
+	t.Setenv("PATH", filepath.Join(w.dir, "bin")+":"+os.Getenv("PATH"))
+	t.Setenv("WORLD", w.dir)
+	if err := os.WriteFile(filepath.Join(w.run.Path(), ".manifest.lock"), []byte(`{"host": "gone", "pid": 7, "token": "x"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	a := newApp()
+	says := &interrupter{interrupt: cancel}
+	a.Err = says
+	if code := execute(ctx, a, []string{"cancel", w.run.Path()}); code != 0 || !strings.HasSuffix(says.String(), "warning: manifest of run "+w.run.Name()+": lock "+w.run.Path()+"/.manifest.lock, which process 7 on gone holds: context canceled\n") {
+		t.Errorf("exit code %d, %q", code, says.String())
+	}
+}
+
+// interrupter is a user who interrupts a command that waits.
+type interrupter struct {
+	strings.Builder
+	interrupt func()
+}
+
+func (i *interrupter) Write(text []byte) (int, error) {
+	if strings.Contains(string(text), "waiting for process 7 on gone, which is changing the record of run ") {
+		i.interrupt()
+	}
+	return i.Builder.Write(text)
+}
+
 // TestUnread: a command whose reader goes away, as in submit logs | head, ends without a word.
 func TestUnread(t *testing.T) {
 	w := newWorld(t, 6)

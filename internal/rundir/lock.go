@@ -28,6 +28,8 @@ type Lock struct {
 const (
 	// lockPoll is the time between two attempts to get a lock.
 	lockPoll = 50 * time.Millisecond
+	// lockQuiet is a wait that is not worth a message.
+	lockQuiet = 4 * lockPoll
 	// lockBeat is how often a holder shows a sign of life.
 	lockBeat = 5 * time.Second
 	// lockSilence is far more than a beat: file systems show changes late.
@@ -50,18 +52,17 @@ func (d Dir) StartLock() string { return d.join(".start.lock") }
 // manifestLock returns the path of the lock for one change of the manifest.
 func (d Dir) manifestLock() string { return d.join(".manifest.lock") }
 
-// AcquireLock waits until it holds the lock at path, or ctx ends. If it has to wait, it calls
-// waiting once, with the process that holds the lock, as far as it is known.
+// AcquireLock waits until it holds the lock at path, or ctx ends. If it waits for longer than
+// lockQuiet, it calls waiting once, with the process that holds the lock, as far as it is known.
 func AcquireLock(ctx context.Context, path string, waiting func(Process)) (*Lock, error) {
-	other := lockWatch{path: path}
+	other := lockWatch{path: path, waiting: waiting, began: time.Now()}
 	for {
 		if l, err := createLock(path); l != nil || err != nil {
 			return l, err
 		}
-		if err := other.wait(ctx, waiting); err != nil {
+		if err := other.wait(ctx); err != nil {
 			return nil, err
 		}
-		waiting = nil
 	}
 }
 
@@ -98,15 +99,15 @@ func createLock(path string) (*Lock, error) {
 }
 
 // wait waits until the lock's file is gone.
-func (w *lockWatch) wait(ctx context.Context, waiting func(Process)) error {
+func (w *lockWatch) wait(ctx context.Context) error {
 	for {
 		current, there, err := w.look()
 		switch {
 		case err != nil || !there || current.Gone():
 			return err
-		case waiting != nil && current.PID != 0:
-			waiting(current.Process)
-			waiting = nil
+		case w.waiting != nil && current.PID != 0 && time.Since(w.began) > lockQuiet:
+			w.waiting(current.Process)
+			w.waiting = nil
 		}
 		select {
 		case <-ctx.Done():
@@ -179,9 +180,11 @@ func (l *Lock) moveFolder(from, to string) error {
 // lockWatch watches a lock that another process holds. It compares the file's states with one
 // another, so that the machines' clocks need not agree.
 type lockWatch struct {
-	path string
-	text []byte
-	beat time.Time
+	path    string
+	waiting func(Process)
+	began   time.Time
+	text    []byte
+	beat    time.Time
 	// since is when the lock was first seen in this state.
 	since time.Time
 }

@@ -95,7 +95,7 @@ func TestLockOfADeadProcess(t *testing.T) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	waited := make(chan Process, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*lockPoll)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*lockQuiet)
 	defer cancel()
 	if _, err := AcquireLock(ctx, path, func(p Process) { waited <- p }); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("a lock that another process holds: %v", err)
@@ -150,7 +150,7 @@ func TestLockCoversChildren(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*lockPoll)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*lockQuiet)
 	defer cancel()
 	if err := lock.CoverChildren(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the killed process' command goes on, and the lock is free: %v", err)
@@ -242,7 +242,7 @@ func TestManifestChangesAtOnce(t *testing.T) {
 	for range writers {
 		all.Go(func() {
 			for range each {
-				if err := UpdateManifest(dir, func(m *Manifest) { m.CommandLine = append(m.CommandLine, "x") }); err != nil {
+				if err := UpdateManifest(t.Context(), dir, nil, func(m *Manifest) { m.CommandLine = append(m.CommandLine, "x") }); err != nil {
 					t.Error(err)
 				}
 			}

@@ -123,13 +123,13 @@ const manifestPatience = 2 * lockSilence
 
 // UpdateManifest reads the manifest of d, has change edit it, and writes it back. Changes by
 // several processes happen one after the other. It refuses a run of another user.
-func UpdateManifest(d Dir, change func(*Manifest)) (err error) {
+func UpdateManifest(ctx context.Context, d Dir, waiting func(Process), change func(*Manifest)) (err error) {
 	if err := d.CheckOwner(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), manifestPatience)
+	ctx, cancel := context.WithTimeout(ctx, manifestPatience)
 	defer cancel()
-	lock, err := AcquireLock(ctx, d.manifestLock(), nil)
+	lock, err := AcquireLock(ctx, d.manifestLock(), waiting)
 	if err != nil {
 		return fmt.Errorf("manifest of run %s: %w", d.Name(), err)
 	}

@@ -69,7 +69,7 @@ func TestOthersRuns(t *testing.T) {
 	if d, err := Find(root, theirs.Path()); err != nil || d != theirs {
 		t.Errorf("%v, %v", d, err)
 	}
-	err = UpdateManifest(theirs, func(m *Manifest) { m.State = "changed" })
+	err = UpdateManifest(t.Context(), theirs, nil, func(m *Manifest) { m.State = "changed" })
 	if m, readErr := ReadManifest(theirs); !errors.Is(err, fs.ErrPermission) || readErr != nil || m.State != "" {
 		t.Errorf("%v, %+v, %v", err, m, readErr)
 	}

@@ -95,7 +95,7 @@ func (rs *Runs) describeStart(ctx context.Context, s Started, m Manner) report.S
 // its results. It returns an error unless the job succeeded.
 func (rs *Runs) runHere(ctx context.Context, foreground submit.Foreground, s Started) error {
 	status, err := foreground.Run(ctx, s.Spec)
-	if recordErr := rs.recordEnd(s.Job, status); recordErr != nil {
+	if recordErr := rs.recordEnd(context.WithoutCancel(ctx), s.Job, status); recordErr != nil {
 		return errors.Join(err, recordErr)
 	}
 	if err != nil {

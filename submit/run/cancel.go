@@ -87,7 +87,7 @@ func (rs *Runs) recordCancel(ctx context.Context, r Run) error {
 	}
 	status, err := r.Scheduler.Status(ctx, job)
 	if err == nil && status.State.Ended() && !status.Inferred {
-		return rs.recordEnd(job, status)
+		return rs.recordEnd(ctx, job, status)
 	}
-	return updateJob(job, func(m *rundir.Manifest) { m.State, m.Reason = string(submit.Cancelled), "" })
+	return rs.updateJob(ctx, job, func(m *rundir.Manifest) { m.State, m.Reason = string(submit.Cancelled), "" })
 }

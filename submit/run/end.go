@@ -66,7 +66,7 @@ func (rs *Runs) waitForEnd(ctx context.Context, r Run) error {
 			return fmt.Errorf("run %s cannot be resumed before its scheduler says that the job has ended: %w", r.Dir.Name(), err)
 		case status.State.Ended():
 			if !r.settled() {
-				rs.WarnUnlessForbidden(rs.recordEnd(r.Job(), status))
+				rs.WarnUnlessForbidden(rs.recordEnd(ctx, r.Job(), status))
 			}
 			return rs.waitForPrograms(ctx, r)
 		case !status.Ending:

@@ -21,7 +21,7 @@ func (rs *Runs) follow(ctx context.Context, asker submit.Asker, job submit.Job, 
 		Locate(failed)
 	}
 	if status.State.Ended() {
-		rs.WarnUnlessForbidden(rs.recordEnd(job, status))
+		rs.WarnUnlessForbidden(rs.recordEnd(ctx, job, status))
 		return err
 	}
 	var interrupt submit.Interrupt

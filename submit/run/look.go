@@ -21,7 +21,7 @@ func (rs *Runs) look(ctx context.Context, r Run, surveys map[submit.Scheduler]su
 	r = rs.requeued(ctx, r, asker, survey)
 	status, err := r.asker(asker).Status(ctx, r.Job())
 	if err == nil && !r.settled() && status.State.Ended() {
-		rs.WarnUnlessForbidden(rs.recordEnd(r.Job(), status))
+		rs.WarnUnlessForbidden(rs.recordEnd(ctx, r.Job(), status))
 	}
 	return r, status, err
 }
@@ -54,7 +54,7 @@ func (rs *Runs) adopted(ctx context.Context, r Run, survey submit.Survey) (Run, 
 		return r, err
 	}
 	r.Manifest.JobID, r.Manifest.Cluster = string(job.ID), job.Cluster
-	rs.WarnUnlessForbidden(rundir.UpdateManifest(r.Dir, func(m *rundir.Manifest) {
+	rs.WarnUnlessForbidden(rs.update(ctx, r.Dir, func(m *rundir.Manifest) {
 		if m.JobID == "" && !slices.Contains(m.EarlierJobs(), string(job.ID)) { // Otherwise another command was faster.
 			m.JobID, m.Cluster, m.State = string(job.ID), job.Cluster, string(submit.Pending)
 		}
@@ -79,7 +79,7 @@ func (rs *Runs) requeued(ctx context.Context, r Run, asker submit.Asker, survey 
 	}
 	ended := *r.Manifest.Ended
 	r.Manifest.ForgetEnd()
-	rs.WarnUnlessForbidden(updateJob(r.Job(), func(m *rundir.Manifest) {
+	rs.WarnUnlessForbidden(rs.updateJob(ctx, r.Job(), func(m *rundir.Manifest) {
 		if m.Ended != nil && m.Ended.Equal(ended) { // Otherwise another command has recorded a newer end.
 			m.ForgetEnd()
 		}

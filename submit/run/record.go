@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -9,9 +10,16 @@ import (
 	"gonbatch/submit/executed"
 )
 
+// update changes the manifest of a run. It prints a message while another process holds its lock.
+func (rs *Runs) update(ctx context.Context, dir rundir.Dir, change func(*rundir.Manifest)) error {
+	return rundir.UpdateManifest(ctx, dir, func(p rundir.Process) {
+		fmt.Fprintf(rs.Err, "waiting for process %d on %s, which is changing the record of run %s\n", p.PID, p.Host, dir.Name())
+	}, change)
+}
+
 // recordJob records the job that a scheduler has accepted.
-func (rs *Runs) recordJob(job submit.Job) error {
-	err := rundir.UpdateManifest(job.Dir, func(m *rundir.Manifest) {
+func (rs *Runs) recordJob(ctx context.Context, job submit.Job) error {
+	err := rs.update(ctx, job.Dir, func(m *rundir.Manifest) {
 		if job.Process != nil {
 			m.Process, m.State = job.Process, string(submit.Running)
 			return
@@ -26,9 +34,9 @@ func (rs *Runs) recordJob(job submit.Job) error {
 }
 
 // updateJob changes the manifest of a job's run, unless the run now has another job.
-func updateJob(job submit.Job, change func(*rundir.Manifest)) error {
+func (rs *Runs) updateJob(ctx context.Context, job submit.Job, change func(*rundir.Manifest)) error {
 	var adoptErr error
-	err := rundir.UpdateManifest(job.Dir, func(m *rundir.Manifest) {
+	err := rs.update(ctx, job.Dir, func(m *rundir.Manifest) {
 		if _, adoptErr = m.Adopt(job.Dir); adoptErr == nil && m.JobID == string(job.ID) {
 			change(m)
 		}
@@ -39,7 +47,7 @@ func updateJob(job submit.Job, change func(*rundir.Manifest)) error {
 // recordEnd records how a job ended, and notes it in the executed notebook if the job was killed
 // with its recorder. It does not record an inferred end, which can be inferred again and may be
 // corrected by the scheduler, nor that a run was lost.
-func (rs *Runs) recordEnd(job submit.Job, status submit.Status) error {
+func (rs *Runs) recordEnd(ctx context.Context, job submit.Job, status submit.Status) error {
 	if err := job.Dir.CheckOwner(); err != nil || status.Inferred {
 		return err
 	}
@@ -47,14 +55,14 @@ func (rs *Runs) recordEnd(job submit.Job, status submit.Status) error {
 	if status.State == submit.Lost {
 		return settled
 	}
-	return errors.Join(rs.recordStatus(job, status), settled)
+	return errors.Join(rs.recordStatus(ctx, job, status), settled)
 }
 
 // recordStatus records the state of a job that has ended, because schedulers forget it after some
 // minutes. It doesn't change an end that is recorded already.
-func (rs *Runs) recordStatus(job submit.Job, status submit.Status) error {
+func (rs *Runs) recordStatus(ctx context.Context, job submit.Job, status submit.Status) error {
 	var endErr error
-	err := updateJob(job, func(m *rundir.Manifest) {
+	err := rs.updateJob(ctx, job, func(m *rundir.Manifest) {
 		if (Run{Manifest: *m}).settled() {
 			return
 		}

@@ -73,7 +73,7 @@ func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s 
 			return s, err
 		}
 	}
-	if err := rs.restart(r, asked, flags); err != nil {
+	if err := rs.restart(ctx, r, asked, flags); err != nil {
 		return s, err
 	}
 	return rs.handOver(ctx, r.Scheduler, decided, noSubmit)
@@ -147,7 +147,7 @@ func checkProgram(m rundir.Manifest, dir rundir.Dir, cell rundir.Cell) error {
 
 // restart turns the run back into one that has not ended, and records the resumption with its
 // command line and, if there are new arguments, those of its cells and the values of all flags.
-func (rs *Runs) restart(r Run, asked submit.JobSpec, flags map[string]string) error {
+func (rs *Runs) restart(ctx context.Context, r Run, asked submit.JobSpec, flags map[string]string) error {
 	if err := rundir.ForgetEnd(r.Dir); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (rs *Runs) restart(r Run, asked submit.JobSpec, flags map[string]string) er
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)
-	return rundir.UpdateManifest(r.Dir, func(m *rundir.Manifest) {
+	return rs.update(ctx, r.Dir, func(m *rundir.Manifest) {
 		m.Resumed = append(m.Resumed, rundir.Resumption{Time: rs.Now(), CommandLine: rs.CommandLine, JobID: r.Manifest.JobID, State: m.State, Jobs: known, Starts: starts})
 		if flags != nil {
 			m.Flags = flags

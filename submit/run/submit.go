@@ -254,5 +254,5 @@ func (rs *Runs) handOver(ctx context.Context, scheduler submit.Scheduler, spec s
 	if s.Job, err = scheduler.Submit(ctx, spec); err != nil {
 		return s, err
 	}
-	return s, rs.recordJob(s.Job)
+	return s, rs.recordJob(context.WithoutCancel(ctx), s.Job)
 }
