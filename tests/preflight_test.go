@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
 )
 
@@ -28,6 +29,7 @@ func TestPreflight(t *testing.T) {
 		}
 	})
 	t.Run("a rank that MPI does not let go", func(t *testing.T) {
+		tier.Long(t) // The other rank computes for half a minute; package mpi has it in short.
 		t.Parallel()
 		u := newUser(t, cluster.Start(t, cluster.Nodes(2)).Env()...)
 		u.mustSubmit(t, "preflight", "--nodes", "2", "--mpi", "pmi2", "--mpi-library", ranktest.StuckMPI(t))

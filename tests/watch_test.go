@@ -126,6 +126,9 @@ func failingJob(u user, c *cluster.Cluster, run rundir.Dir, program, mpi, how st
 	if how == "stop" { // In the other cases, a busy machine must not make a rank seem stuck.
 		cmd.Env = append(cmd.Env, "GONBATCH_STUCK_TIMEOUT=6s")
 	}
+	if how == "" { // The other rank waits for half a minute, which need not take all of a CPU.
+		cmd.Env = append(cmd.Env, "OMPI_MCA_mpi_yield_when_idle=1")
+	}
 	if mpi == "pmi2" {
 		cmd.Env = append(cmd.Env, "GONBATCH_MPI_LIBRARY=libmpich.so.12")
 	}
