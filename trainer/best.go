@@ -89,7 +89,7 @@ func (t *Trainer) toMeasure() string {
 	case t.at.Epoch < every:
 		return fmt.Sprintf("it is measured every %s (check_val_every_n_epoch), and the training ended before: train longer, or lower check_val_every_n_epoch", plural.Of(every, "epoch"))
 	}
-	return "give Fit a validation set, or set checkpoint.monitor to train/loss"
+	return "give Fit a validation set (if it had one, the metric was never a finite number there), or set checkpoint.monitor to train/loss"
 }
 
 // use gives the model the weights of a checkpoint.

@@ -29,6 +29,8 @@ type bounds struct {
 	known []bound
 	built bool
 	early []earlyBatch
+	// copied: the labels of a batch, the classes of its tokens, were its inputs.
+	copied bool
 }
 
 // bound is what a graph takes as a tensor of its batches.
@@ -107,6 +109,7 @@ func (b *bounds) learn(g *graph.Graph, inputs, labels []*graph.Node, lossFn loss
 		}
 	}
 	for _, e := range b.early {
+		b.copied = b.copied || copies(found, e.inputs, e.labels)
 		if err := violation(b.known, e.inputs, e.labels, e.fail); err != nil {
 			return err
 		}

@@ -37,8 +37,8 @@ import (
 // SGD also works with GoMLX's own train.Trainer.
 type SGD struct {
 	LearningRate float64 // More than 0.
-	Momentum     float64 // 0: no momentum. 0.9 is usual.
-	Dampening    float64 // 0 is usual. Nesterov needs 0.
+	Momentum     float64 // Less than 1. 0: no momentum. 0.9 is usual.
+	Dampening    float64 // Of the momentum, less than 1. 0 is usual. Nesterov needs 0.
 	WeightDecay  float64 // L2 penalty of all weights, biases included. 0: none.
 	Nesterov     bool    // Needs Momentum.
 }
@@ -53,12 +53,14 @@ func (o SGD) check() error {
 	switch {
 	case !(o.LearningRate > 0) || math.IsInf(o.LearningRate, 1):
 		return fmt.Errorf("trainer.SGD: LearningRate must be more than 0 and finite, got %g", o.LearningRate)
-	case !(o.Momentum >= 0) || math.IsInf(o.Momentum, 1):
-		return fmt.Errorf("trainer.SGD: Momentum must be at least 0 and finite, got %g", o.Momentum)
+	case !(o.Momentum >= 0 && o.Momentum < 1):
+		return fmt.Errorf("trainer.SGD: Momentum must be at least 0 and less than 1, got %g", o.Momentum)
 	case !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 1):
 		return fmt.Errorf("trainer.SGD: WeightDecay must be at least 0 and finite, got %g", o.WeightDecay)
-	case o.Dampening-o.Dampening != 0:
-		return fmt.Errorf("trainer.SGD: Dampening must be a finite number, got %g", o.Dampening)
+	case !(o.Dampening < 1) || math.IsInf(o.Dampening, -1):
+		return fmt.Errorf("trainer.SGD: Dampening must be finite and less than 1, got %g", o.Dampening)
+	case o.Dampening != 0 && o.Momentum == 0:
+		return fmt.Errorf("trainer.SGD: Dampening is of the momentum, and there is none: got Dampening %g and Momentum 0", o.Dampening)
 	case o.Nesterov && (o.Momentum == 0 || o.Dampening != 0):
 		return fmt.Errorf("trainer.SGD: Nesterov needs a Momentum and no Dampening, got Momentum %g and Dampening %g", o.Momentum, o.Dampening)
 	}

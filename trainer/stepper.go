@@ -44,6 +44,7 @@ type stepper struct {
 	lossScale    *lossScale            // Nil unless the precision needs it.
 	printf       func(format string, args ...any)
 	unreached    map[string]bool // The variables that sayUnreached has named.
+	doubted      bool            // See sayDoubts.
 	afterShare   func() error    // Called when a graph's variables have their values, before it runs.
 	afterBuild   func() error    // Called once the graph of an update is built, before it runs.
 

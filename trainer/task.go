@@ -240,6 +240,10 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 			panic(err)
 		}
 		if training { // All ranks build the same programs for training, but not for evaluation.
+			if t.step != nil {
+				given = nil // There are no predictions that could depend on them.
+			}
+			s.sayDoubts(total.Graph(), given, predictions)
 			s.share()
 		} else {
 			s.division.Tried()
