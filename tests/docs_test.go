@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
@@ -52,7 +51,7 @@ func newReader(t *testing.T, c *cluster.Cluster) reader {
 	bin := t.TempDir()
 	r.env = append(os.Environ(), c.Env()...)
 	r.env = append(r.env, "GOBIN="+bin, "PATH="+bin+":"+filepath.Dir(submit)+":"+os.Getenv("PATH"),
-		"JUPYTER_DATA_DIR="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "SUBMIT_CPUS_PER_TASK=1", "CI=", ranktest.QuickCompilation)
+		"JUPYTER_DATA_DIR="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "SUBMIT_CPUS_PER_TASK=1", "CI=")
 	return r
 }
 
@@ -83,14 +82,14 @@ func clone(from, to string) error {
 	return nil
 }
 
-// shorten makes an epoch of the example notebook 20 updates long, its validation 2 batches, and
+// shorten makes an epoch of the example notebook 10 updates long, its validation 2 batches, and
 // its test 4.
 func (r reader) shorten(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(r.folder, "notebooks", "mnist.ipynb")
 	const seed = `"\tSeed:      *seed,\n",`
 	text := read(t, path)
-	shorter := strings.Replace(text, seed, seed+` "\tLimitTrainBatches: 20, LimitValBatches: 2, LimitTestBatches: 4,\n",`, 1)
+	shorter := strings.Replace(text, seed, seed+` "\tLimitTrainBatches: 10, LimitValBatches: 2, LimitTestBatches: 4,\n",`, 1)
 	if shorter == text {
 		t.Fatalf("the notebook has no line %s after which to set a limit", seed)
 	}

@@ -29,9 +29,9 @@ func TestLocalMNIST(t *testing.T) {
 // TestLocalDevices trains on several devices of one process, with XLA's own sharding.
 func TestLocalDevices(t *testing.T) {
 	u := newUser(t)
-	out := u.mustSubmit(t, "--local", "--devices", "4", "--env", "TRAINER_LIMIT_TRAIN_BATCHES=300", mnist(t), "--", "-epochs", "1")
-	if got := accuracy(t, out); got < 0.93 {
-		t.Errorf("test accuracy %.4f after 300 updates:\n%s", got, out)
+	out := u.mustSubmit(t, "--local", "--devices", "4", "--env", "TRAINER_LIMIT_TRAIN_BATCHES=100", mnist(t), "--", "-epochs", "1")
+	if got := accuracy(t, out); got < 0.85 {
+		t.Errorf("test accuracy %.4f after 100 updates:\n%s", got, out)
 	}
 	wantAll(t, read(t, u.run(t).RankLog(0)), "4 cpu devices on ")
 }
@@ -39,9 +39,9 @@ func TestLocalDevices(t *testing.T) {
 // TestLocalRanks runs two ranks with mpirun, and records some updates of both.
 func TestLocalRanks(t *testing.T) {
 	u := newUser(t)
-	out := u.mustSubmit(t, "--local", "--tasks", "2", "--env", "TRAINER_LIMIT_TRAIN_BATCHES=300", "--env", "TRAINER_PROFILE_STEPS=10-15", mnist(t), "--", "-epochs", "1")
-	if got := accuracy(t, out); got < 0.93 {
-		t.Errorf("test accuracy %.4f after 300 updates:\n%s", got, out)
+	out := u.mustSubmit(t, "--local", "--tasks", "2", "--env", "TRAINER_LIMIT_TRAIN_BATCHES=100", "--env", "TRAINER_PROFILE_STEPS=10-15", mnist(t), "--", "-epochs", "1")
+	if got := accuracy(t, out); got < 0.85 {
+		t.Errorf("test accuracy %.4f after 100 updates:\n%s", got, out)
 	}
 	run := u.run(t)
 	for rank := range 2 {

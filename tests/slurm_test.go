@@ -20,7 +20,7 @@ var jobLine = regexp.MustCompile(`(?m)^job (\d+): `)
 func TestSlurm(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
-	t.Run("MNIST on two nodes with Open MPI", func(t *testing.T) { trainOnTwoNodes(t, c, "pmix", "Open MPI", tier.Tries(937, 300)) })
+	t.Run("MNIST on two nodes with Open MPI", func(t *testing.T) { trainOnTwoNodes(t, c, "pmix", "Open MPI", tier.Tries(937, 100)) })
 	t.Run("MNIST on two nodes with MPICH", func(t *testing.T) { trainOnTwoNodes(t, c, "pmi2", "MPICH", tier.Tries(300, 100)) })
 	for name, test := range map[string]func(*testing.T, *cluster.Cluster){
 		"a launcher and an MPI that do not match": mismatch, "a failing notebook": failing, "cancel": cancel, "by hand": byHand,

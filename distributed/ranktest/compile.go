@@ -4,10 +4,10 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
+	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
 )
 
@@ -31,9 +31,7 @@ func CompileQuickly() {
 // SharedPrograms returns the environment variable that caches compiled programs for all tests and
 // for later runs of the tests. Tests of the cache itself use their own folder.
 func SharedPrograms() string {
-	_, file, _, _ := runtime.Caller(0)
-	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	return rundir.EnvCompileCache + "=" + filepath.Join(root, ".cache", "compile-cache")
+	return rundir.EnvCompileCache + "=" + filepath.Join(machine.Source(), ".cache", "compile-cache")
 }
 
 // SharePrograms sets SharedPrograms for this process and the ranks that it starts.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,8 +80,7 @@ func (l Launcher) Command(ctx context.Context, program ...string) *exec.Cmd {
 // GPUScript returns the path of the script that runs a command on a machine with GPUs. Its
 // arguments are the number of GPUs and the command.
 func GPUScript() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "gpus.sh")
+	return filepath.Join(machine.Source(), "distributed", "ranktest", "gpus.sh")
 }
 
 // Environ are the variables that the ranks have in addition to those of the test.

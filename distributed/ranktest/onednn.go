@@ -3,7 +3,6 @@ package ranktest
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"gonbatch/internal/machine"
@@ -12,8 +11,7 @@ import (
 // OneDNN returns the path of the oneDNN library that tests/setup.sh installs.
 func OneDNN(t testing.TB) string {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	path := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(file))), ".cache", "onednn-venv", "lib", "libdnnl.so.3")
+	path := filepath.Join(machine.Source(), ".cache", "onednn-venv", "lib", "libdnnl.so.3")
 	if _, err := os.Stat(path); err != nil {
 		machine.Lacks(t, "oneDNN is not installed (make test installs it): "+err.Error())
 	}

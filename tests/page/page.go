@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/machine"
 )
 
 // Block is a fenced block of shell commands, or the cell of a notebook.
@@ -97,18 +99,9 @@ func Section(t testing.TB, name, section, want string) {
 // Root returns the root folder of the repository.
 func Root(t testing.TB) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
+	root := machine.Source()
+	if !filepath.IsAbs(root) {
+		t.Fatal("no go.mod above the working directory")
 	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Fatal("no go.mod above the working directory")
-		}
-		dir = parent
-	}
+	return root
 }

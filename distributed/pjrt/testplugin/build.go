@@ -9,10 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
+	"gonbatch/internal/machine"
 	"gonbatch/internal/plugin"
 )
 
@@ -31,13 +31,12 @@ func build() (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	_, file, _, _ := runtime.Caller(0)
-	here := filepath.Dir(file)
+	engine := filepath.Join(machine.Source(), "distributed", "pjrt")
+	here := filepath.Join(engine, "testplugin")
 	sources, err := filepath.Glob(filepath.Join(here, "source", "*"))
 	if err != nil {
 		return "", err
 	}
-	engine := filepath.Dir(here)
 	sources = append(sources, filepath.Join(engine, "frame.c"), filepath.Join(engine, "frame.h"))
 	command, err := compiler(here, filepath.Join(cpu, plugin.FileName(plugin.CPU)))
 	if err != nil {
