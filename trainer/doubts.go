@@ -52,23 +52,20 @@ func twice(n *graph.Node) string {
 
 // dependOn reports whether one of the nodes depends on one of the sources, as far as can be seen.
 func dependOn(nodes, sources []*graph.Node) bool {
-	seen := map[*graph.Node]bool{}
-	for _, n := range sources {
-		seen[n] = true
-	}
-	stack := append([]*graph.Node{}, nodes...)
-	for visited := map[*graph.Node]bool{}; len(stack) > 0; {
-		n := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		switch kind := n.Type(); {
-		case seen[n], kind == graph.NodeTypeCall, kind == graph.NodeTypeWhile, kind == graph.NodeTypeIf: // Functions may use what isn't an input.
+	visited := map[*graph.Node]bool{}
+	var depends func(n *graph.Node) bool
+	depends = func(n *graph.Node) bool {
+		switch n.Type() {
+		case graph.NodeTypeCall, graph.NodeTypeWhile, graph.NodeTypeIf: // Functions may use what isn't an input.
 			return true
-		case !visited[n]:
-			visited[n] = true
-			stack = append(stack, n.Inputs()...)
 		}
+		if visited[n] {
+			return false
+		}
+		visited[n] = true
+		return slices.Contains(sources, n) || slices.ContainsFunc(n.Inputs(), depends)
 	}
-	return false
+	return slices.ContainsFunc(nodes, depends)
 }
 
 // copies reports whether labels of a batch that are the classes of its tokens are its inputs too. A

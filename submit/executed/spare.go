@@ -21,14 +21,14 @@ var errNoRecorder = errors.New("the recorder has died")
 // output is lost.
 type spare struct {
 	out, err, display, back, alive *os.File
-	stop, over                     chan struct{}
+	reads, stop, over              chan struct{}
 }
 
 // newSpare takes the ends of the pipes that a spare needs.
 func (p *pipes) newSpare(run rundir.Env) *spare {
 	_ = unix.SetNonblock(p.alive.read, true) // For its deadline.
 	s := &spare{out: take(&p.out.read), err: take(&p.err.read), display: take(&p.display.read), back: take(&p.back.write), alive: take(&p.alive.read),
-		stop: make(chan struct{}), over: make(chan struct{})}
+		reads: make(chan struct{}), stop: make(chan struct{}), over: make(chan struct{})}
 	go s.run(run)
 	return s
 }
@@ -39,6 +39,7 @@ func (s *spare) run(run rundir.Env) {
 	if !s.orphaned() {
 		return
 	}
+	close(s.reads)
 	for _, file := range []*os.File{s.out, s.err, s.display, s.back} {
 		if fd, err := rawFd(file); err == nil {
 			_ = unix.SetNonblock(int(fd), true) // Reading works anyway, in turn.
@@ -57,18 +58,37 @@ func (s *spare) run(run rundir.Env) {
 }
 
 // orphaned waits for the recorder's end, or until the program has ended, and reports whether the
-// recorder has.
+// recorder has. A recorder that has been killed may end after the program: if it lives, it reads.
 func (s *spare) orphaned() bool {
-	_, err := s.alive.Read(make([]byte, 1))
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := s.alive.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		return true
 	}
 	fd, err := rawFd(s.alive)
 	if err != nil {
 		return true
 	}
-	_, err = unix.Read(int(fd), make([]byte, 1))
-	return !errors.Is(err, unix.EAGAIN)
+	for began := time.Now(); time.Since(began) < unreadTime; time.Sleep(10 * time.Millisecond) {
+		if _, err := unix.Read(int(fd), make([]byte, 1)); !errors.Is(err, unix.EAGAIN) {
+			return true
+		}
+		if isRead(s.out) && isRead(s.err) {
+			return false
+		}
+	}
+	return false
+}
+
+// unreadTime is how long a recorder that lives may take to read what a program has printed last.
+const unreadTime = 10 * time.Second
+
+// isRead reports whether a pipe is empty.
+func isRead(pipe *os.File) bool {
+	fd, err := rawFd(pipe)
+	if err != nil {
+		return true
+	}
+	n, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+	return err != nil || n == 0
 }
 
 // leftTime is how long processes that a program has left running may hold its pipes.
@@ -78,6 +98,11 @@ const leftTime = time.Second
 // not this process's work.
 func (s *spare) end() {
 	_ = s.alive.SetReadDeadline(time.Now())
+	select {
+	case <-s.over:
+		return
+	case <-s.reads:
+	}
 	select {
 	case <-s.over:
 	case <-time.After(leftTime):

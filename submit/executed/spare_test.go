@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,25 +56,9 @@ func waitAndShow(sync bool) {
 func TestKilledRecorder(t *testing.T) {
 	for _, synced := range []string{"", "yes"} {
 		t.Run("answered before: "+synced, func(t *testing.T) {
-			j := newJob(t)
-			if err := j.server.Close(); err != nil {
-				t.Fatal(err)
-			}
-			t.Setenv("GONBATCH_RUN_DIR", j.dir.Path())
 			t.Setenv("EXECUTED_SYNCED", synced)
-			recorder := exec.Command(os.Args[0])
-			recorder.Env = append(os.Environ(), "EXECUTED_TEST=serve", rundir.EnvRecorder+"="+j.socket)
-			recorder.Stderr = os.Stderr
-			out, err := recorder.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := recorder.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if line, err := bufio.NewReader(out).ReadString('\n'); line != "listening\n" {
-				t.Fatalf("%q, %v", line, err)
-			}
+			j := newJob(t)
+			recorder := j.otherRecorder(t)
 			release := filepath.Join(t.TempDir(), "release")
 			t.Setenv("EXECUTED_PROGRAM", "wait")
 			ended := make(chan int, 1)
@@ -107,6 +92,60 @@ func TestKilledRecorder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDyingRecorder: what a program prints at its end is in the log although its recorder, which has
+// been killed, ends after it.
+func TestDyingRecorder(t *testing.T) {
+	j := newJob(t)
+	recorder := j.otherRecorder(t)
+	release := filepath.Join(t.TempDir(), "release")
+	ended := make(chan int, 1)
+	go func() {
+		ended <- j.run("b", "sh", "-c", "echo before; until test -e "+release+"; do sleep 0.01; done; echo after; exit 7")
+	}()
+	waitFor(t, "the program runs", func() bool { return strings.Contains(j.log(), "before\n") })
+	for i, s := range []os.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+		if err := recorder.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			if err := os.WriteFile(release, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(300 * time.Millisecond) // The program has ended, unless the machine is busy.
+		}
+	}
+	_ = recorder.Wait() // It was killed.
+	if code := <-ended; code != 7 {
+		t.Errorf("the program ended with code %d", code)
+	}
+	if !strings.HasSuffix(j.log(), "after\n") {
+		t.Errorf("log %q", j.log())
+	}
+}
+
+// otherRecorder replaces the job's recorder by one in a process of its own.
+func (j *job) otherRecorder(t *testing.T) *exec.Cmd {
+	t.Helper()
+	if err := j.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GONBATCH_RUN_DIR", j.dir.Path())
+	recorder := exec.Command(os.Args[0])
+	recorder.Env = append(os.Environ(), "EXECUTED_TEST=serve", rundir.EnvRecorder+"="+j.socket)
+	recorder.Stderr = os.Stderr
+	out, err := recorder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := recorder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "listening\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return recorder
 }
 
 func (j *job) log() string {
