@@ -36,6 +36,7 @@ func TestFashionMNIST(t *testing.T) {
 // each epoch, until the validation loss rises. The training ends there, and the test gets the
 // weights from before.
 func TestFashionMNISTStopsEarly(t *testing.T) {
+	tier.Long(t)
 	const batches, mostEpochs = 20, 30
 	u := newUser(t, ranktest.QuickCompilation)
 	out := u.mustSubmit(t, "--local", example(t, "fashion_mnist.ipynb"), "--", "-lr", "0.05", "-schedule.kind", "constant",

@@ -140,7 +140,7 @@ func mixedNets() map[string]netFn {
 
 // TestMixedModels: the networks train in mixed precision as in single precision.
 func TestMixedModels(t *testing.T) {
-	for _, name := range tier.Fewer(slices.Sorted(maps.Keys(mixedNets())), 8) {
+	for _, name := range tier.Fewer(slices.Sorted(maps.Keys(mixedNets())), 4) {
 		t.Run(name, func(t *testing.T) {
 			fit := func(precision string, steps int, rate float64) (all []float64, shape map[string]string, skipped int32) {
 				net := mixedNets()[name]

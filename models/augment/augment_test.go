@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/data"
+	"gonbatch/internal/tier"
 	"gonbatch/models/augment"
 	"gonbatch/models/modelstest"
 )
@@ -136,7 +137,7 @@ var sizes = [][]int{{1, 1, 1, 1}, {6, 1, 1, 3}, {5, 1, 7, 3}, {3, 8, 1, 2}, {4, 
 // TestSameAsWorker: with the same random numbers, each example becomes what the transform of
 // package data makes of it, in each type.
 func TestSameAsWorker(t *testing.T) {
-	for _, size := range sizes {
+	for _, size := range tier.Half(sizes) {
 		random := numbers(t, size[0])
 		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.BFloat16, dtypes.Float16, dtypes.Float64} {
 			if dtype != dtypes.Float32 && size[0] != 5 && size[0] != 9 {
