@@ -94,8 +94,8 @@ func TestKilledRecorder(t *testing.T) {
 	}
 }
 
-// TestDyingRecorder: what a program prints at its end is in the log although its recorder, which has
-// been killed, ends after it.
+// TestDyingRecorder: what a program prints at its end is in the log although its recorder, which
+// has been killed, ends after it.
 func TestDyingRecorder(t *testing.T) {
 	j := newJob(t)
 	recorder := j.otherRecorder(t)
