@@ -67,12 +67,40 @@ func Pin(cpus []int) error {
 	}
 }
 
-func threads() ([]int, error) {
-	threads, err := procfs.AllThreads(os.Getpid())
+// mostTried is how many numbers threads tries. A process is pinned soon after its start, so the
+// numbers of its threads are near its own.
+const mostTried = 1 << 15
+
+// threads lists the threads of this process. It tries numbers, because Linux keeps what is listed
+// in /proc/self/task until the threads end: on a full machine, it may then take a CPU for minutes
+// from everything else, in the parent's wait for this process (d_walk, Linux 6.18).
+func threads() (tids []int, err error) {
+	self, err := procfs.Self()
+	if err != nil {
+		return nil, fmt.Errorf("affinity: count the threads of this process: %w", err)
+	}
+	stat, err := self.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("affinity: count the threads of this process: %w", err)
+	}
+	pid := os.Getpid()
+	for tid := pid; len(tids) < stat.NumThreads; tid++ {
+		if tid == pid+mostTried { // Linux has begun again with small numbers, or a thread has ended.
+			return listed(pid)
+		}
+		if unix.Tgkill(pid, tid, 0) == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids, nil
+}
+
+// listed lists the threads of a process in /proc.
+func listed(pid int) (tids []int, err error) {
+	threads, err := procfs.AllThreads(pid)
 	if err != nil {
 		return nil, fmt.Errorf("affinity: list the threads of this process: %w", err)
 	}
-	var tids []int
 	for _, thread := range threads {
 		tids = append(tids, thread.PID)
 	}

@@ -3,6 +3,7 @@ package affinity_test
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -48,16 +49,28 @@ func TestPin(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := allowed[len(allowed)-1:]
+		const threads = 20
+		started, pinned, done := make(chan bool), make(chan bool), make(chan []int)
+		for range threads {
+			go func() {
+				runtime.LockOSThread()
+				started <- true
+				<-pinned
+				now, _ := affinity.Allowed()
+				done <- now
+			}()
+		}
+		for range threads {
+			<-started
+		}
 		if err := affinity.Pin(last); err != nil {
 			t.Fatal(err)
 		}
-		done := make(chan []int)
-		go func() { // Another goroutine, probably on another thread.
-			now, _ := affinity.Allowed()
-			done <- now
-		}()
-		if now := <-done; !slices.Equal(now, last) {
-			t.Errorf("after Pin(%v), %v is allowed", last, now)
+		close(pinned)
+		for range threads {
+			if now := <-done; !slices.Equal(now, last) {
+				t.Errorf("after Pin(%v), %v is allowed", last, now)
+			}
 		}
 		return
 	}
