@@ -15,7 +15,7 @@ func (s *stepper) sayDoubts(g *graph.Graph, inputs, predictions []*graph.Node) {
 	}
 	s.doubted = true
 	if len(inputs) > 0 && !dependOn(predictions, inputs) {
-		s.printf("warning: the model's output does not depend on its inputs: it is the same for all examples\n")
+		s.printf("warning: the model's output does not depend on its inputs, so it is the same for all examples: does its function use them?\n")
 	}
 	if s.trainBounds.copied {
 		s.printf("warning: the labels are the inputs: a model that is to predict the next token needs labels that are one token ahead\n")

@@ -60,7 +60,7 @@ func (o SGD) check() error {
 	case !(o.Dampening < 1) || math.IsInf(o.Dampening, -1):
 		return fmt.Errorf("trainer.SGD: Dampening must be finite and less than 1, got %g", o.Dampening)
 	case o.Dampening != 0 && o.Momentum == 0:
-		return fmt.Errorf("trainer.SGD: Dampening is of the momentum, and there is none: got Dampening %g and Momentum 0", o.Dampening)
+		return fmt.Errorf("trainer.SGD: Dampening needs a Momentum, got Dampening %g and Momentum 0", o.Dampening)
 	case o.Nesterov && (o.Momentum == 0 || o.Dampening != 0):
 		return fmt.Errorf("trainer.SGD: Nesterov needs a Momentum and no Dampening, got Momentum %g and Dampening %g", o.Momentum, o.Dampening)
 	}

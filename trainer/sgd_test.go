@@ -159,7 +159,7 @@ func TestSGDRefuses(t *testing.T) {
 		"LearningRate must be more than 0 and finite, got NaN":                   {LearningRate: math.NaN()},
 		"Momentum must be at least 0 and less than 1, got -0.9":                  {LearningRate: 1, Momentum: -0.9},
 		"Momentum must be at least 0 and less than 1, got 1":                     {LearningRate: 1, Momentum: 1},
-		"Dampening is of the momentum, and there is none":                        {LearningRate: 1, Dampening: 0.1},
+		"Dampening needs a Momentum, got Dampening 0.1 and Momentum 0":           {LearningRate: 1, Dampening: 0.1},
 		"WeightDecay must be at least 0 and finite, got -1":                      {LearningRate: 1, WeightDecay: -1},
 		"Dampening must be finite and less than 1, got +Inf":                     {LearningRate: 1, Dampening: math.Inf(1)},
 		"Nesterov needs a Momentum and no Dampening, got Momentum 0 and":         {LearningRate: 1, Nesterov: true},

@@ -9,12 +9,9 @@ import (
 // the module's sources. It returns "." if there is none, as where only compiled tests are.
 func Source() string {
 	dir, err := os.Getwd()
-	for ; err == nil; dir = filepath.Dir(dir) {
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			break
 		}
 	}
 	return "."

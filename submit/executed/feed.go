@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
-	"golang.org/x/sys/unix"
 )
 
 // feed copies the output of one program to the recorder, and its text to the log too.
@@ -90,20 +89,9 @@ const displayPatience = 10 * time.Second
 // endDisplays ends the reading of rich output when all of it is read. The program has ended and its
 // rich output is in the pipe; a process that it left behind may keep the pipe open.
 func (f *feed) endDisplays() {
-	for end := time.Now().Add(displayPatience); f.hasDisplays() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(displayPatience); hasData(f.display) && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
 	_ = f.display.SetReadDeadline(time.Now())
-}
-
-// hasDisplays reports whether the pipe has rich output that was not read.
-func (f *feed) hasDisplays() bool {
-	conn, err := f.display.SyscallConn()
-	if err != nil {
-		return false // All was read.
-	}
-	left := 0
-	err = conn.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // A pipe has this number.
-	return err == nil && left > 0
 }
 
 // show, tell and synced implement screen.

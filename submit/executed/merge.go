@@ -61,3 +61,14 @@ func rawFd(file *os.File) (fd int32, err error) {
 	err = conn.Control(func(n uintptr) { fd = int32(n) })
 	return fd, err
 }
+
+// hasData reports whether a pipe has data that was not read. One that is closed has none.
+func hasData(pipe *os.File) bool {
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		return false
+	}
+	left := 0
+	err = conn.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // A pipe has this number.
+	return err == nil && left > 0
+}

@@ -71,7 +71,7 @@ func (s *spare) orphaned() bool {
 		if _, err := unix.Read(int(fd), make([]byte, 1)); !errors.Is(err, unix.EAGAIN) {
 			return true
 		}
-		if isRead(s.out) && isRead(s.err) {
+		if !hasData(s.out) && !hasData(s.err) {
 			return false
 		}
 	}
@@ -80,16 +80,6 @@ func (s *spare) orphaned() bool {
 
 // unreadTime is how long a recorder that lives may take to read what a program has printed last.
 const unreadTime = 10 * time.Second
-
-// isRead reports whether a pipe is empty.
-func isRead(pipe *os.File) bool {
-	fd, err := rawFd(pipe)
-	if err != nil {
-		return true
-	}
-	n, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
-	return err != nil || n == 0
-}
 
 // leftTime is how long processes that a program has left running may hold its pipes.
 const leftTime = time.Second
