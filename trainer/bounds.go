@@ -29,7 +29,7 @@ type bounds struct {
 	known []bound
 	built bool
 	early []earlyBatch
-	// copied: the labels of a batch, the classes of its tokens, were its inputs.
+	// copied: the labels of the first batches are the tokens that the model gets.
 	copied bool
 }
 
@@ -108,8 +108,9 @@ func (b *bounds) learn(g *graph.Graph, inputs, labels []*graph.Node, lossFn loss
 			b.known = append(b.known, one)
 		}
 	}
+	b.copied = len(b.early) > 0
 	for _, e := range b.early {
-		b.copied = b.copied || copies(found, e.inputs, e.labels)
+		b.copied = b.copied && copies(found, e.inputs, e.labels)
 		if err := violation(b.known, e.inputs, e.labels, e.fail); err != nil {
 			return err
 		}
@@ -148,8 +149,9 @@ func boundsOf(g *graph.Graph, inputs, labels []*graph.Node) []bound {
 		switch operands := n.Inputs(); n.Type() {
 		case graph.NodeTypeLog: // Of the sum of the powers of e, as in LogSoftmax.
 			if sum := sourceOf(operands[0]); sum.Type() == graph.NodeTypeReduceSum && sum.Inputs()[0].Type() == graph.NodeTypeExp {
-				d := sum.Inputs()[0].Shape().Dimensions
-				softmax[d[len(d)-1]] = true
+				if d := sum.Inputs()[0].Shape().Dimensions; len(d) > 0 {
+					softmax[d[len(d)-1]] = true
+				}
 			}
 		case graph.NodeTypeGather:
 			table, indices := sourceOf(operands[0]), operands[1]

@@ -5,58 +5,68 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/train"
 )
 
 // sayDoubts warns once of what is most likely a mistake in a model, because it computes what nobody
-// would want. The inputs are nil if the model's output may depend on something else.
-func (s *stepper) sayDoubts(g *graph.Graph, inputs, predictions []*graph.Node) {
+// would want. A task with a step of its own has no outputs that are known.
+func (s *stepper) sayDoubts(g *graph.Graph, inputs, outputs []*graph.Node) {
 	if s.doubted {
 		return
 	}
 	s.doubted = true
-	if len(inputs) > 0 && !dependOn(predictions, inputs) {
+	if len(inputs) > 0 && len(outputs) > 0 && train.GetMainLoss(g) == nil && !dependOn(outputs, inputs) {
 		s.printf("warning: the model's output does not depend on its inputs, so it is the same for all examples: does its function use them?\n")
 	}
 	if s.trainBounds.copied {
 		s.printf("warning: the labels are the inputs: a model that is to predict the next token needs labels that are one token ahead\n")
 	}
 	for _, n := range g.Nodes() {
-		if name := twice(n); name != "" {
+		logits, name := twice(n)
+		if name != "" && (len(outputs) == 0 || slices.ContainsFunc(outputs, func(o *graph.Node) bool { return sourceOf(o) == logits })) {
 			s.printf("warning: the model ends in a %s, and its loss computes another one: leave out the model's, because the loss takes logits\n", name)
 			return
 		}
 	}
 }
 
-// twice returns the name of the function of a loss that a node computes of logits, if these are its
-// results already.
-func twice(n *graph.Node) string {
+// twice returns the logits and the name of the function of a loss that a node computes of them, if
+// they are its results already.
+func twice(n *graph.Node) (logits *graph.Node, name string) {
 	operand := func(n *graph.Node, kind graph.NodeType) *graph.Node {
 		if n == nil || n.Type() != kind {
 			return nil
 		}
 		return sourceOf(n.Inputs()[0])
 	}
-	// As in LogSoftmax.
-	logits := operand(operand(operand(operand(n, graph.NodeTypeLog), graph.NodeTypeReduceSum), graph.NodeTypeExp), graph.NodeTypeSub)
-	if powers := operand(logits, graph.NodeTypeDiv); powers != nil && powers.Type() == graph.NodeTypeExp && sourceOf(logits.Inputs()[1]).Type() == graph.NodeTypeReduceSum {
-		return "softmax"
+	// As in LogSoftmax, perhaps of what a mask leaves.
+	sum := operand(n, graph.NodeTypeLog)
+	logits = operand(operand(operand(sum, graph.NodeTypeReduceSum), graph.NodeTypeExp), graph.NodeTypeSub)
+	if logits != nil && logits.Type() == graph.NodeTypeWhere {
+		logits = sourceOf(logits.Inputs()[1])
+	}
+	if powers := operand(logits, graph.NodeTypeDiv); powers != nil && powers.Type() == graph.NodeTypeExp {
+		all := sourceOf(logits.Inputs()[1])
+		if all.Type() == graph.NodeTypeReduceSum && all.Shape().EqualDimensions(sum.Shape()) { // Over the same axes.
+			return logits, "softmax"
+		}
 	}
 	// As in BinaryCrossentropyLogits.
 	logits = operand(operand(operand(operand(n, graph.NodeTypeLog1p), graph.NodeTypeExp), graph.NodeTypeNeg), graph.NodeTypeAbs)
 	if logits != nil && logits.Type() == graph.NodeTypeLogistic {
-		return "sigmoid"
+		return logits, "sigmoid"
 	}
-	return ""
+	return nil, ""
 }
 
-// dependOn reports whether one of the nodes depends on one of the sources, as far as can be seen.
+// dependOn reports whether one of the nodes depends on one of the sources, or may do so, or is
+// random.
 func dependOn(nodes, sources []*graph.Node) bool {
 	visited := map[*graph.Node]bool{}
 	var depends func(n *graph.Node) bool
 	depends = func(n *graph.Node) bool {
 		switch n.Type() {
-		case graph.NodeTypeCall, graph.NodeTypeWhile, graph.NodeTypeIf: // Functions may use what isn't an input.
+		case graph.NodeTypeRNGBitGenerator, graph.NodeTypeCall, graph.NodeTypeWhile, graph.NodeTypeIf: // Functions may use what isn't an input.
 			return true
 		}
 		if visited[n] {
@@ -68,14 +78,25 @@ func dependOn(nodes, sources []*graph.Node) bool {
 	return slices.ContainsFunc(nodes, depends)
 }
 
-// copies reports whether labels of a batch that are the classes of its tokens are its inputs too. A
-// loss that shifts them itself uses a slice of them.
+// copies reports whether labels of a batch that are the classes of its tokens are also the tokens
+// that the model looks up. A model or a loss that shifts them looks up others, or uses a slice.
 func copies(known []bound, inputs, labels []*tensors.Tensor) bool {
-	return slices.ContainsFunc(known, func(b bound) bool {
-		if !b.label || b.at >= len(labels) || labels[b.at] == nil {
-			return false
+	at := func(b bound, of []*tensors.Tensor) *tensors.Tensor {
+		if b.at < len(of) {
+			return of[b.at]
 		}
-		d := labels[b.at].Shape().Dimensions
-		return len(d) > 1 && d[1] > 2 && slices.ContainsFunc(inputs, func(input *tensors.Tensor) bool { return input != nil && input.Equal(labels[b.at]) })
-	})
+		return nil
+	}
+	for _, class := range known {
+		label := at(class, labels)
+		if !class.label || label == nil || label.Rank() < 2 || label.Shape().Dimensions[1] < 3 {
+			continue
+		}
+		for _, row := range known {
+			if input := at(row, inputs); !row.label && input != nil && input.Equal(label) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/loss"
 
@@ -28,6 +29,28 @@ func TestDoubts(t *testing.T) {
 		next := graph.Slice(labels[0], graph.AxisRange(), graph.AxisRange(1))
 		return models.NextTokenLoss([]*graph.Node{next}, []*graph.Node{graph.Slice(predictions[0], graph.AxisRange(), graph.AxisRange(0, -1))})
 	}
+	right := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		first, rest := graph.Slice(x, graph.AxisRange(), graph.AxisElem(0)), graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, -1))
+		return gpt(scope, graph.Concatenate([]*graph.Node{graph.ZerosLike(first), rest}, 1))
+	}
+	noise := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return oneLogit(scope, scope.RandomNormal(x.Graph(), x.Shape()))
+	}
+	slots := func(scope *model.Scope, x *graph.Node) *graph.Node { // Which of 4 slots has each class.
+		return graph.Softmax(graph.Reshape(layers.Dense(scope.In("d"), x, true, 12), -1, 4, 3), 1)
+	}
+	inside := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		y := threeClasses(scope, x)
+		return graph.Add(y, graph.LogSoftmax(graph.Softmax(y)))
+	}
+	temperature := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		v := scope.In("t").VariableWithValue("log", float32(0)).NodeValue(x.Graph())
+		return graph.Mul(threeClasses(scope, x), graph.Add(graph.OnesLike(v), graph.Log(graph.ReduceAllSum(graph.Exp(v)))))
+	}
+	masked := func(labels, predictions []*graph.Node) *graph.Node {
+		counts := graph.Squeeze(graph.GreaterOrEqual(labels[0], graph.ZerosLike(labels[0])), -1)
+		return loss.SparseCategoricalCrossEntropyLogits([]*graph.Node{labels[0], counts}, predictions)
+	}
 	sparse := loss.SparseCategoricalCrossEntropyLogits
 	tests := map[string]struct {
 		model          func(*model.Scope, *graph.Node) *graph.Node
@@ -44,6 +67,12 @@ func TestDoubts(t *testing.T) {
 		"a logit":             {oneLogit, loss.BinaryCrossentropyLogits, "", numbers, numbers, ""},
 		"no inputs":           {after(oneLogit, constant), loss.MeanSquaredError, "", numbers, numbers, "output does not depend on its inputs"},
 		"a GPT":               {gpt, models.NextTokenLoss, "", tokens, column[int32](n, 3, 2, 1, 4), ""},
+		"softmax, masked":     {after(threeClasses, softmax), masked, "", numbers, column[int32](n, 3, 1, 0, 1), "ends in a softmax"},
+		"slots":               {slots, sparse, "", numbers, column[int32](n, 3, 1, 0, 4, 1), ""},
+		"softmax inside":      {inside, sparse, "", numbers, column[int32](n, 3, 1, 0, 1), ""},
+		"temperature":         {temperature, sparse, "", numbers, column[int32](n, 3, 1, 0, 1), ""},
+		"noise":               {noise, loss.MeanSquaredError, "", numbers, numbers, ""},
+		"a model that shifts": {right, models.NextTokenLoss, "", tokens, tokens, ""},
 		"a loss that shifts":  {gpt, shifted, "", tokens, tokens, ""},
 		"tokens to copy":      {gpt, models.NextTokenLoss, "", tokens, tokens, "the labels are the inputs"},
 	}

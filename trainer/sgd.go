@@ -17,7 +17,6 @@ import (
 
 // SGD is stochastic gradient descent with momentum and weight decay. It computes the same as
 // torch.optim.SGD. In an update with the gradient g and the learning rate γ, for each weight θ,
-// weight θ,
 //
 //	g  = g + WeightDecay · θ
 //	b  = g                                         in the first update

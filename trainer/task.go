@@ -240,10 +240,11 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 			panic(err)
 		}
 		if training { // All ranks build the same programs for training, but not for evaluation.
+			outputs := predictions
 			if t.step != nil {
-				given = nil // There are no predictions that could depend on them.
+				outputs = nil // They are the inputs.
 			}
-			s.sayDoubts(total.Graph(), given, predictions)
+			s.sayDoubts(total.Graph(), given, outputs)
 			s.share()
 		} else {
 			s.division.Tried()
