@@ -34,4 +34,4 @@ func inProgram(kind int, in, out []int32, count int, form []int64) error {
 	return nil
 }
 
-func yieldIsFound() bool { return C.gb_yield_is_found() != 0 }
+func areFound() bool { return C.gb_are_found() != 0 }

@@ -27,9 +27,10 @@ func TestYieldRests(t *testing.T) {
 	}
 }
 
-// TestYieldIsFound: libraries that are opened at run time call this package's sched_yield.
-func TestYieldIsFound(t *testing.T) {
-	if !mpi.YieldIsFound() {
-		t.Error("libraries call the C library's sched_yield")
+// TestFunctionsAreFound: libraries that are opened at run time call this package's sched_yield and
+// pthread_setname_np.
+func TestFunctionsAreFound(t *testing.T) {
+	if !mpi.AreFound() {
+		t.Error("libraries call the C library's functions")
 	}
 }

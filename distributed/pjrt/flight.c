@@ -70,6 +70,7 @@ static struct flight *to_fly(void) {
 
 static void *fly(void *unused) {
   (void)unused;
+  pthread_setname_np(pthread_self(), "gonbatch-flight");
   pthread_mutex_lock(&lock);
   for (;;) {
     struct flight *f = to_fly();
@@ -101,7 +102,6 @@ static int run_thread(void) {
   int code = pthread_create(&thread, NULL, fly, NULL);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (code != 0) return code;
-  pthread_setname_np(thread, "gonbatch-flight");
   pthread_detach(thread);
   running = 1;
   return 0;
