@@ -1,8 +1,12 @@
 package distributed_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/affinity"
@@ -93,6 +97,20 @@ func trainUnevenly(t *testing.T) {
 		}
 		if late[0] > 4*float64(w.Size()) {
 			return
+		}
+	}
+}
+
+// TestThreadNames: Linux gets no entries for the threads of XLA's plugin, which names them all.
+func TestThreadNames(t *testing.T) {
+	initWorld(t)
+	threads, err := procfs.AllThreads(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range threads {
+		if name, err := thread.Comm(); err == nil && strings.HasPrefix(name, "tf_") {
+			t.Errorf("a thread is named %s", name)
 		}
 	}
 }

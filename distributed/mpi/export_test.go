@@ -23,6 +23,6 @@ var OnlyFunneled = onlyFunneled
 // InProgram runs a collective as a compiled program does.
 var InProgram = inProgram
 
-// AreFound reports whether libraries that are opened at run time call this package's sched_yield
-// and pthread_setname_np.
-var AreFound = areFound
+// FunctionsAreFound reports whether libraries that are opened at run time call this package's
+// sched_yield and pthread_setname_np.
+var FunctionsAreFound = functionsAreFound

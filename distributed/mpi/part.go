@@ -34,4 +34,4 @@ func inProgram(kind int, in, out []int32, count int, form []int64) error {
 	return nil
 }
 
-func areFound() bool { return C.gb_are_found() != 0 }
+func functionsAreFound() bool { return C.gb_functions_are_found() != 0 }

@@ -73,6 +73,6 @@ void gb_wait_begins(void) {
   if (atomic_load(&rests)) pthread_setspecific(waits, NULL);
 }
 
-int gb_are_found(void) {
+int gb_functions_are_found(void) {
   return dlsym(RTLD_DEFAULT, "sched_yield") == (void *)sched_yield && dlsym(RTLD_DEFAULT, "pthread_setname_np") == (void *)pthread_setname_np;
 }

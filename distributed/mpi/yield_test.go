@@ -30,7 +30,7 @@ func TestYieldRests(t *testing.T) {
 // TestFunctionsAreFound: libraries that are opened at run time call this package's sched_yield and
 // pthread_setname_np.
 func TestFunctionsAreFound(t *testing.T) {
-	if !mpi.AreFound() {
+	if !mpi.FunctionsAreFound() {
 		t.Error("libraries call the C library's functions")
 	}
 }
