@@ -39,7 +39,7 @@ func TestCompileCache(t *testing.T) {
 		{"2 ranks over TCP", ranktest.Torchrun, 2, nil},
 		{"1 rank on a GPU", ranktest.Torchrun.OnGPUs(t, 1), 1, nil},
 	}
-	for _, test := range tier.Fewer(tests, 4) {
+	for _, test := range tier.Fewer(tests, 2) {
 		t.Run(test.name, func(t *testing.T) {
 			folder := t.TempDir()
 			start := func(cache string) (outcome, int) {

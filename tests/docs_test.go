@@ -82,14 +82,14 @@ func clone(from, to string) error {
 	return nil
 }
 
-// shorten makes an epoch of the example notebook 10 updates long, its validation 2 batches, and
-// its test 4.
+// shorten makes an epoch of the example notebook 10 updates long, its validation and its
+// predictions 2 batches, and its test 4.
 func (r reader) shorten(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(r.folder, "notebooks", "mnist.ipynb")
 	const seed = `"\tSeed:      *seed,\n",`
 	text := read(t, path)
-	shorter := strings.Replace(text, seed, seed+` "\tLimitTrainBatches: 10, LimitValBatches: 2, LimitTestBatches: 4,\n",`, 1)
+	shorter := strings.Replace(text, seed, seed+` "\tLimitTrainBatches: 10, LimitValBatches: 2, LimitTestBatches: 4, LimitPredictBatches: 2,\n",`, 1)
 	if shorter == text {
 		t.Fatalf("the notebook has no line %s after which to set a limit", seed)
 	}

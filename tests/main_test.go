@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -8,9 +9,15 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// TestMain makes the programs of all tests share a compile cache.
+// TestMain makes the programs of all tests share a compile cache. With -short, they test and
+// predict with a part of their examples, unless a test says otherwise.
 func TestMain(m *testing.M) {
 	ranktest.SharePrograms()
+	if flag.Parse(); testing.Short() {
+		for name, batches := range map[string]string{"TRAINER_LIMIT_TEST_BATCHES": "4", "TRAINER_LIMIT_PREDICT_BATCHES": "2"} {
+			_ = os.Setenv(name, batches)
+		}
+	}
 	code := m.Run()
 	if mlflow.end != nil {
 		mlflow.end()

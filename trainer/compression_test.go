@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/tier"
 	"gonbatch/trainer"
 )
 
@@ -13,7 +14,7 @@ import (
 // ranks have the same weights.
 func TestGradientCompression(t *testing.T) {
 	if !ranktest.InRank() {
-		for _, launcher := range []ranktest.Launcher{ranktest.OpenMPI, ranktest.Torchrun, ranktest.Torchrun.OnGPUs(t, 2)} {
+		for _, launcher := range tier.Fewer([]ranktest.Launcher{ranktest.Torchrun.OnGPUs(t, 2), ranktest.OpenMPI, ranktest.Torchrun}, 1) {
 			ranktest.RunWith(t, []ranktest.Launcher{launcher.With("", "GONBATCH_DEVICES=1")}, 2, nil)
 		}
 		ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun.With(" of three", "GONBATCH_DEVICES=1")}, 3, nil)

@@ -38,7 +38,7 @@ func TestModelParallelForecast(t *testing.T) {
 		t.Fatalf("%+v\n%s", whole, out)
 	}
 	type parts struct{ n, batches int }
-	for _, test := range tier.Fewer([]parts{{4, 1}, {2, 3}, {2, 1}}, 2) {
+	for _, test := range tier.Fewer([]parts{{4, 1}, {2, 3}, {2, 1}}, 1) {
 		got, out := ask(1, 4, test.n, test.batches)
 		if got == nil || got.Error != "" {
 			t.Fatalf("%d parts: %+v\n%s", test.n, got, out)

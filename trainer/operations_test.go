@@ -19,6 +19,7 @@ import (
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/tier"
 	"gonbatch/trainer"
 )
 
@@ -70,10 +71,10 @@ func TestOperations(t *testing.T) {
 	dnn, on, off := rundir.EnvOneDNN+"="+ranktest.OneDNN(t), rundir.EnvOverlap+"=on", rundir.EnvOverlap+"=off"
 	one := ranktest.Torchrun.With(", one rank", dnn)
 	ranktest.RunWith(t, []ranktest.Launcher{one}, 1, nil)
-	ranktest.RunWith(t, []ranktest.Launcher{
-		ranktest.Torchrun.With(", whole", dnn, off), ranktest.Torchrun.With(", travelling", dnn, on),
-		ranktest.OpenMPI.With(", whole", dnn, off), ranktest.MPICH.With(", travelling", dnn, on),
-	}, 2, nil)
+	ranktest.RunWith(t, tier.Half([]ranktest.Launcher{
+		ranktest.OpenMPI.With(", whole", dnn, off), ranktest.Torchrun.With(", whole", dnn, off),
+		ranktest.MPICH.With(", travelling", dnn, on), ranktest.Torchrun.With(", travelling", dnn, on),
+	}), 2, nil)
 }
 
 func testOperations(t *testing.T) {
