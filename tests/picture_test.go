@@ -99,14 +99,19 @@ func checkRendered(t *testing.T, run rundir.Dir, want int) {
 	}
 }
 
-// checkShown checks that the code cells of an executed notebook show this many pictures, and that
-// these show something.
+// checkShown checks that the code cells of an executed notebook show this many pictures, that these
+// show something, and that only gonbatch writes to stderr.
 func checkShown(t *testing.T, result jupyter.Result, want ...int) {
 	t.Helper()
 	if len(result.Pictures) != len(want) {
 		t.Fatalf("%d code cells, want %d", len(result.Pictures), len(want))
 	}
 	for cell, pictures := range result.Pictures {
+		for line := range strings.Lines(result.Stderr[cell]) {
+			if !strings.HasPrefix(line, "gonbatch: ") {
+				t.Errorf("code cell %d has on stderr: %q", cell+1, line)
+			}
+		}
 		if len(pictures) != want[cell] {
 			t.Errorf("code cell %d shows %d pictures, want %d:\n%s", cell+1, len(pictures), want[cell], result.Outputs[cell])
 		}

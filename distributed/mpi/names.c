@@ -5,6 +5,9 @@
 // process ends, its parent's wait for it removes those entries, and loops while a thread that has
 // no CPU is removing its own: on a full machine for minutes (see docs/adr/0033). So only a thread
 // that names itself gets a name, for which no file is needed.
+//
+// No other package may call pthread_setname_np: it would import the C library's, and in a program
+// with both, Go's own linker, which links the kernel's cells, asks for a library without a name.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

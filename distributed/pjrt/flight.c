@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "trace.h"
 
@@ -70,7 +71,7 @@ static struct flight *to_fly(void) {
 
 static void *fly(void *unused) {
   (void)unused;
-  pthread_setname_np(pthread_self(), "gonbatch-flight");
+  prctl(PR_SET_NAME, "gonbatch-flight");
   pthread_mutex_lock(&lock);
   for (;;) {
     struct flight *f = to_fly();

@@ -2,7 +2,7 @@
 
 Usage: execute.py NOTEBOOK KERNEL FOLDER SECONDS
 
-Prints one JSON object: {"outputs": [text of each code cell], "pictures": [[each code cell's PNGs in base64]], "error": text or null}. The notebook file is not changed; FOLDER is
+Prints one JSON object: {"outputs": [text of each code cell], "stderr": [what of it is from stderr], "pictures": [[each code cell's PNGs in base64]], "error": text or null}. The notebook file is not changed; FOLDER is
 the kernel's working folder.
 """
 
@@ -48,7 +48,8 @@ def main():
         error = str(failure)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     texts = ["".join(map(text_of, cell.outputs)) for cell in cells]
-    print(json.dumps({"outputs": texts, "pictures": [pictures_of(cell) for cell in cells], "error": error}))
+    stderr = ["".join(o.text for o in cell.outputs if o.output_type == "stream" and o.name == "stderr") for cell in cells]
+    print(json.dumps({"outputs": texts, "stderr": stderr, "pictures": [pictures_of(cell) for cell in cells], "error": error}))
 
 
 main()

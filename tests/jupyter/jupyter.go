@@ -39,8 +39,9 @@ type Run struct {
 // Result is what a notebook put out.
 type Result struct {
 	// Outputs holds the text of each code cell, in order: its streams, plain-text results and
-	// errors.
+	// errors. Stderr holds what of it the cell wrote to standard error.
 	Outputs []string `json:"outputs"`
+	Stderr  []string `json:"stderr"`
 	// Pictures holds the PNGs that each code cell shows.
 	Pictures [][][]byte `json:"pictures"`
 	// Error is the error of the cell that failed, or empty. No cell after it has run.
