@@ -34,7 +34,7 @@ func (j Job) String() string {
 
 // RecordedStatus returns the job's status from its manifest.
 func RecordedStatus(m rundir.Manifest) Status {
-	status := Status{State: State(m.State), Reason: m.Reason, FailedRank: m.FailedRank}
+	status := Status{State: State(m.State), Reason: m.Reason, Explanation: m.Explanation, Signal: m.Signal, FailedRank: m.FailedRank}
 	if m.ExitCode != nil {
 		status.ExitCode = *m.ExitCode
 	}

@@ -3,7 +3,9 @@ package submit
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
@@ -50,14 +52,31 @@ func NewJobError(job Job, status Status) *JobError {
 		return e
 	}
 	e.Log = job.Dir.RankLog(status.FailedRank)
-	lines, err := LastLines(job.Dir, e.Log, searchedLines)
-	if err != nil {
-		e.Log = job.Dir.SchedulerLog()
-		lines, _ = LastLines(job.Dir, e.Log, searchedLines)
+	lines, _ := LastLines(job.Dir, e.Log, searchedLines)
+	e.Cause = cause(lines)
+	if end, failed := rundir.LastFailed(job.Dir); failed && e.Cause == "" {
+		e.Cause, e.Status.FailedRank = describeEnd(end), end.Rank
 	}
-	e.Cause, e.Trace = cause(lines), lines
-	e.LastLines = lines[max(0, len(lines)-shownLines):]
+	if len(lines) == 0 || e.Cause == "" && status.State == Failed { // Not because of a rank.
+		if said, err := LastLines(job.Dir, job.Dir.SchedulerLog(), searchedLines); err == nil {
+			e.Log, lines = job.Dir.SchedulerLog(), said
+		}
+	}
+	e.Trace, e.LastLines = lines, lines[max(0, len(lines)-shownLines):]
 	return e
+}
+
+// describeEnd describes how a rank's program failed: "exit code 3 on n2".
+func describeEnd(end rundir.End) string {
+	text := fmt.Sprintf("exit code %d", end.Code)
+	if end.Code > 128 {
+		signal := syscall.Signal(end.Code - 128)
+		text = fmt.Sprintf("ended by signal %d (%s)", signal, signal)
+	}
+	if end.Host != "" {
+		text += " on " + end.Host
+	}
+	return text
 }
 
 // Error names the job, its state, the cause and the log, and quotes the log's end. For a stopped
@@ -151,9 +170,22 @@ func DescribeFailure(f rundir.Failure) string {
 // shellFailure matches the message of a shell command's script when the command failed.
 var shellFailure = regexp.MustCompile(`^gonbatch: (.+, cell (?:\d+|\[\d+\]).*, line \d+: .* ended with exit code \d+)$`)
 
-// IsGoFailure reports whether a log line begins Go's message about a failed program.
-func IsGoFailure(line string) bool {
-	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
+// goFailures begin Go's message about a failed program.
+var goFailures = []string{"panic: ", "fatal error: "}
+
+// GoFailure returns the first of a log's lines from where Go's message about a failed program
+// begins in it; "" if it doesn't. The program may have left the line before unfinished: then the
+// trace of a goroutine must follow.
+func GoFailure(lines []string) string {
+	for _, begins := range goFailures {
+		switch at := strings.Index(lines[0], begins); {
+		case at == 0:
+			return lines[0]
+		case at > 0 && slices.ContainsFunc(lines[1:min(4, len(lines))], func(l string) bool { return strings.HasPrefix(l, "goroutine ") }):
+			return lines[0][at:]
+		}
+	}
+	return ""
 }
 
 // cause finds the first failed shell command or Go failure in lines, the latter with the first
@@ -163,15 +195,16 @@ func cause(lines []string) string {
 		if m := shellFailure.FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
-		if !IsGoFailure(line) {
+		failure := GoFailure(lines[i:])
+		if failure == "" {
 			continue
 		}
 		for _, frame := range lines[i:] {
-			if places := nbformat.Places(frame); len(places) > 0 && !strings.Contains(line, places[0]) {
-				return line + " (at " + places[0] + ")"
+			if places := nbformat.Places(frame); len(places) > 0 && !strings.Contains(failure, places[0]) {
+				return failure + " (at " + places[0] + ")"
 			}
 		}
-		return line
+		return failure
 	}
 	return ""
 }

@@ -1,6 +1,12 @@
 package submit
 
-import "testing"
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"gonbatch/internal/rundir"
+)
 
 func TestCause(t *testing.T) {
 	for _, tt := range []struct {
@@ -20,5 +26,29 @@ func TestCause(t *testing.T) {
 		if got := cause(tt.lines); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// TestGoFailure: Go's message is found after a progress bar too, and nowhere else.
+func TestGoFailure(t *testing.T) {
+	for text, want := range map[string]string{
+		"panic: x\n\ngoroutine 1 [running]:":                                     "panic: x",
+		"fatal error: all goroutines are asleep - deadlock!":                     "fatal error: all goroutines are asleep - deadlock!",
+		"50% panic: open val.csv\n\ngoroutine 1 [running]:":                      "panic: open val.csv",
+		"1 of 9 [=>  ]\r2 of 9 [==> ]panic: no\n\ngoroutine 7 gp=0x1 [running]:": "panic: no",
+		"the error was: panic: x\nand so on":                                     "",
+		"":                                                                       "",
+	} {
+		if lines := rundir.LastLines(text, 20); len(lines) > 0 && GoFailure(lines) != want || len(lines) == 0 && want != "" {
+			t.Errorf("%q: %q, want %q", text, GoFailure(lines), want)
+		}
+	}
+	path := t.TempDir() + "/log"
+	bar := strings.Repeat("\rstep 7 of 2000 [===>    ]", 9000) + "panic: open val.csv\n\ngoroutine 1 [running]:\n"
+	if err := os.WriteFile(path, []byte("first\n"+bar), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if lines, err := lastLines(path, 0, 20); err != nil || len(lines) != 3 || cause(lines) != "panic: open val.csv" {
+		t.Errorf("%q, %v", lines, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"gonbatch/internal/rundir"
@@ -71,7 +72,7 @@ func lastLines(path string, from int64, n int) ([]string, error) {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	text := strings.TrimRight(string(data), "\n")
-	if _, whole, found := strings.Cut(text, "\n"); found && start > from {
+	if part, whole, found := strings.Cut(text, "\n"); found && start > from && !strings.Contains(part, "\r") && !slices.ContainsFunc(goFailures, func(f string) bool { return strings.Contains(part, f) }) {
 		text = whole
 	}
 	return rundir.LastLines(text, n), nil

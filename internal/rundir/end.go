@@ -39,16 +39,32 @@ func (d Dir) EndsOf(start int, cell string) string {
 	return filepath.Join(d.Ends(), strconv.Itoa(start), cell)
 }
 
-// Write records the end of a rank in a start of the run.
-func (e End) Write(d Dir, start int, cell string) error {
+// Begin records that a rank of a cell has begun in a start of the run: then there is a folder for
+// its end.
+func Begin(d Dir, start int, cell string) error {
 	folder := d.EndsOf(start, cell)
 	// Create only these folders: a run directory that somebody has removed must not come back.
 	for _, path := range []string{d.Ends(), filepath.Dir(folder), folder} {
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("record the end of rank %d: %w", e.Rank, err)
+			return err
 		}
 	}
-	if err := WriteJSON(filepath.Join(folder, strconv.Itoa(e.Rank)), e); err != nil {
+	return nil
+}
+
+// HasBegun reports whether a rank of a cell has begun in a start of the run.
+func HasBegun(d Dir, start int, cell string) bool {
+	_, err := os.Stat(d.EndsOf(start, cell))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// Write records the end of a rank in a start of the run.
+func (e End) Write(d Dir, start int, cell string) error {
+	err := Begin(d, start, cell)
+	if err == nil {
+		err = WriteJSON(filepath.Join(d.EndsOf(start, cell), strconv.Itoa(e.Rank)), e)
+	}
+	if err != nil {
 		return fmt.Errorf("record the end of rank %d: %w", e.Rank, err)
 	}
 	return nil

@@ -127,5 +127,5 @@ func (m *Manifest) RecordEnd(d Dir, at time.Time, exitCode int) error {
 
 // ForgetEnd makes m the manifest of a run that has not ended and whose state is unknown.
 func (m *Manifest) ForgetEnd() {
-	m.State, m.Reason, m.ExitCode, m.FailedRank, m.Ended, m.StartsAtEnd = "", "", nil, 0, nil, nil
+	m.State, m.Reason, m.Explanation, m.ExitCode, m.Signal, m.FailedRank, m.Ended, m.StartsAtEnd = "", "", "", nil, 0, 0, nil, nil
 }

@@ -44,12 +44,18 @@ func StartOfLog(d Dir, log string) int64 {
 	return 0
 }
 
-// LastLines returns the last n lines of a log's text.
+// LastLines returns the last n lines of a log's text, as a terminal shows them: what follows a
+// carriage return is written over what precedes it.
 func LastLines(text string, n int) []string {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {
 		return nil
 	}
 	lines := strings.Split(text, "\n")
-	return lines[max(0, len(lines)-n):]
+	lines = lines[max(0, len(lines)-n):]
+	for i, line := range lines {
+		line = strings.TrimRight(line, "\r")
+		lines[i] = line[strings.LastIndexByte(line, '\r')+1:]
+	}
+	return lines
 }

@@ -52,10 +52,12 @@ type Manifest struct {
 	Process *Process `json:"process,omitempty"`
 	// State is the last known state of the job, in the terms of package submit.
 	State string `json:"state,omitempty"`
-	// Reason says why the job is in that state, if that is known.
-	Reason string `json:"reason,omitempty"`
-	// ExitCode is the job's exit code; nil until it is known.
+	// Reason says why the job is in that state, if that is known, and Explanation what that means.
+	Reason      string `json:"reason,omitempty"`
+	Explanation string `json:"explanation,omitempty"`
+	// ExitCode is the job's exit code; nil until it is known. Signal is the signal that ended it.
 	ExitCode *int `json:"exit_code,omitempty"`
+	Signal   int  `json:"signal,omitempty"`
 	// FailedRank is the rank that failed first, as far as that is known.
 	FailedRank int `json:"failed_rank,omitempty"`
 	// Resumed are the commands that started the run again.

@@ -50,10 +50,12 @@ type (
 	// Checked says whether the run has a newer start, and whether the cell has succeeded.
 	Checked struct{ Superseded, Finished bool }
 	// Ended says how a cell has ended: the launcher's exit code, or that of the rank that failed
-	// first, whether a rank has saved, and whether each rank says that it has ended well.
+	// first, whether a rank has saved, and whether each rank says that it has ended well. NotBegun
+	// is set if no rank has begun, and Blocked if the launcher has waited too long for its place.
 	Ended struct {
-		Code       int
-		Saved, All bool
+		Code              int
+		Saved, All        bool
+		NotBegun, Blocked bool
 		// Silent is the first rank that does not say so.
 		Silent int
 		Err    error

@@ -36,12 +36,17 @@ type Launcher interface {
 
 // Ranks are the ranks of a cell.
 type Ranks interface {
-	// Wait waits until all have ended and returns the launcher's exit code.
+	// Wait waits until all have ended and returns the launcher's exit code, and ErrBlocked if it
+	// has ended the launcher because there was no place for them.
 	Wait() (int, error)
 	// Tell tells them to save and stop, again and again until they have ended: a program that is
 	// just starting may miss the first signal.
 	Tell()
 }
+
+// ErrBlocked is the error of ranks that other processes on the job's nodes have kept from beginning
+// for too long.
+var ErrBlocked = errors.New("there is no place on the job's nodes")
 
 // Scheduler is what a job asks the scheduler that has started it.
 type Scheduler interface {
@@ -388,6 +393,10 @@ func (j *Job) judge(cell rundir.Cell, start, code int, err error) finished {
 	dir := j.Spec.RunDir
 	ends, readErr := rundir.ReadEnds(dir, start, cell.Name)
 	e := Ended{Code: code, All: true, Saved: os.Remove(dir.Stopped(fmt.Sprint(start))) == nil, Err: cmp.Or(err, readErr)}
+	e.NotBegun, e.Blocked = !rundir.HasBegun(dir, start, cell.Name), errors.Is(err, ErrBlocked)
+	if e.Blocked {
+		e.Err = readErr
+	}
 	for rank := range j.Spec.TasksOf(cell) {
 		if end, ok := ends[rank]; e.All && (!ok || end.Code != 0 && !end.Saved) {
 			e.All, e.Silent = false, rank
@@ -397,6 +406,9 @@ func (j *Job) judge(cell rundir.Cell, start, code int, err error) finished {
 	// A rank that was told to stop has failed because of another, perhaps one without a record.
 	if first, ok := rundir.FirstFailed(ends); ok && (code == 0 && !e.Saved || code != 0 && !first.Told) {
 		e.Code = first.Code
+	}
+	if e.All && !e.Saved {
+		e.Code = 0 // The launcher may have been killed since.
 	}
 	return finished{cell.Name, e, ends}
 }

@@ -23,7 +23,7 @@ const (
 	marking    state = "marking a cell"
 	dying      state = "recording a death"
 	restarting state = "recording a restart"
-	saved      state = "asking before it is queued again"
+	stopping   state = "asking before it is queued again"
 	queueing   state = "queueing the job again"
 	over       state = "over"
 )
@@ -79,7 +79,7 @@ func (m *Machine) Next(e Event) []Effect {
 		return m.died(e.(Died))
 	case restarting:
 		return m.restarted(e.(Started))
-	case saved:
+	case stopping:
 		return m.maySave(e.(Word))
 	case queueing:
 		return m.requeued(e.(Requeued))
@@ -216,25 +216,20 @@ func (m *Machine) checked(c Checked) []Effect {
 	case c.Finished:
 		return append([]Effect{say("cell %s succeeded in an earlier start", m.Cells[m.cell].Name)}, m.next(m.cell+1)...)
 	case m.stop:
-		return m.to(saved, Effect{Kind: Ask})
+		m.ended = Ended{NotBegun: true}
+		return m.to(stopping, Effect{Kind: Ask})
 	}
 	return m.to(running, append(m.note("%s", m.Title(m.Cells[m.cell])), Effect{Kind: Launch, Cell: m.cell})...)
 }
 
-// signalled is the exit code of a launcher that SIGUSR1 has ended: the signal came before it was
-// ready.
-const signalled = 128 + 10
-
 // cellEnded judges a cell's end, and asks the scheduler before it believes it: if a node was lost,
-// the launcher's exit code may be 0.
+// the launcher's exit code may be 0. A cell that was not begun before the job had to stop, or for
+// which there was no place, can begin in another start.
 func (m *Machine) cellEnded(e Ended) []Effect {
-	ranks := !m.Cells[m.cell].Once
-	if e.Code == signalled && m.stop && ranks {
-		e.Code, e.Saved = 0, true
-	}
 	m.ended, m.asked, m.looks = e, false, 0
-	if e.Err == nil && e.Code == 0 && e.Saved && ranks {
-		return m.to(saved, Effect{Kind: Ask})
+	notBegun := e.NotBegun && e.Code != 0 && (m.stop || e.Blocked)
+	if e.Err == nil && (notBegun || e.Code == 0 && e.Saved && !m.Cells[m.cell].Once) {
+		return m.to(stopping, Effect{Kind: Ask})
 	}
 	return m.to(asking, Effect{Kind: Ask})
 }
@@ -271,6 +266,8 @@ func (m *Machine) answered(w Word) []Effect {
 		return m.superseded()
 	case undecided:
 		return []Effect{{Kind: Ask, Later: true}}
+	case ending && code == 0 && m.ended.All:
+		return append([]Effect{{Kind: Mark, Cell: m.cell}}, m.leave(1, say("%s is ending this start of the job", m.By))...)
 	case ending:
 		return m.leave(max(code, 1), say("%s is ending this start of the job", m.By))
 	case m.ended.Err != nil:
@@ -342,7 +339,7 @@ func (m *Machine) maySave(w Word) []Effect {
 	case m.By == "":
 		return m.finish(rundir.RequeueCode)
 	case w.State == completing && w.Reason != timeLimit:
-		return m.leave(rundir.RequeueCode, say("the ranks have saved; %s is ending this start of the job", m.By))
+		return m.leave(rundir.RequeueCode, say("%s; %s is ending this start of the job", m.saved(), m.By))
 	case m.MaxRestarts == 0:
 		return m.notQueued("--max-restarts=0")
 	case m.restarts >= m.MaxRestarts:
@@ -351,13 +348,24 @@ func (m *Machine) maySave(w Word) []Effect {
 	return m.to(queueing, Effect{Kind: Requeue})
 }
 
+// saved says why another start can go on.
+func (m *Machine) saved() string {
+	switch {
+	case m.ended.Blocked:
+		return fmt.Sprintf("cell %s could not begin, because other processes hold the job's nodes", m.Cells[m.cell].Name)
+	case m.ended.NotBegun:
+		return fmt.Sprintf("cell %s has not begun", m.Cells[m.cell].Name)
+	}
+	return "the ranks have saved"
+}
+
 func (m *Machine) requeued(r Requeued) []Effect {
 	if r.Err != nil {
 		return m.notQueued(r.Err.Error())
 	}
-	return m.leave(rundir.RequeueCode, say("the ranks have saved; job %s is queued again", m.Job))
+	return m.leave(rundir.RequeueCode, say("%s; job %s is queued again", m.saved(), m.Job))
 }
 
 func (m *Machine) notQueued(why string) []Effect {
-	return m.finish(rundir.RequeueCode, say("the ranks have saved, but the job is not queued again: %s", why), say("resume it with: %s", m.Resume))
+	return m.finish(rundir.RequeueCode, say("%s, but the job is not queued again: %s", m.saved(), why), say("resume it with: %s", m.Resume))
 }

@@ -162,12 +162,16 @@ func (w *world) launch(cell int) {
 	w.running, w.tells, w.unanswered, w.looks, w.late = cell, 0, 0, 0, false
 }
 
-// end ends the running cell: its ranks end well, fail, save, or leave no word, and the launcher's
-// code may be a lie.
+// end ends the running cell: its ranks end well, fail, save, leave no word, or have not begun, and
+// the launcher's code may be a lie.
 func (w *world) end() Event {
 	cell := w.running
 	w.running = -1
-	switch w.random.IntN(8) {
+	switch w.random.IntN(10) {
+	case 8:
+		return Ended{Code: 1 + w.random.IntN(140), NotBegun: true}
+	case 9:
+		return Ended{Code: 1, NotBegun: true, Blocked: true}
 	case 0:
 		return Ended{Err: errors.New("srun is not on PATH")}
 	case 1:

@@ -27,6 +27,7 @@ func (p *process) run() int {
 	} else {
 		signal.Notify(signals, syscall.SIGUSR1, syscall.SIGTERM)
 	}
+	_ = rundir.Begin(p.env.Dir, p.env.Start, p.cell.Name) // If it can't be recorded, neither can the end, which says so.
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	recorded, err := p.launch()
 	if err != nil {

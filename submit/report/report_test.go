@@ -18,10 +18,10 @@ var at = time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC)
 
 var failed = report.Run{
 	Run: "mnist-20261121-101500-4f2a", Directory: "/home/ada/runs/mnist-20261121-101500-4f2a", Scheduler: "slurm", Job: "4711", Cluster: "alps",
-	Notebook: "/home/ada/mnist.ipynb", Created: at, State: "failed", Ended: true, Message: "failed: NonZeroExitCode (a program failed)", Reason: "NonZeroExitCode",
+	Notebook: "/home/ada/mnist.ipynb", Created: at, State: "failed", Ended: true, Message: "failed: NonZeroExitCode", Reason: "NonZeroExitCode",
 	ExitCode: 2, Restarts: 1, Cells: report.Cells{All: 2, Finished: 1},
 	Checkpoint: &report.Checkpoint{Update: 937, Time: at.Add(time.Minute), Folder: "/home/ada/runs/mnist-20261121-101500-4f2a/checkpoints/train"},
-	Failure:    "job 4711 (mnist-20261121-101500-4f2a): failed: NonZeroExitCode (a program failed), exit code 2",
+	Failure:    "job 4711 (mnist-20261121-101500-4f2a): failed: NonZeroExitCode, exit code 2",
 }
 
 var forecasted = report.Forecast{

@@ -34,8 +34,10 @@ type Run struct {
 	// Message is the state and its reason in one line for people.
 	Message string `json:"message"`
 	// Reason is the scheduler's reason for the state.
-	Reason   string `json:"reason,omitempty"`
-	ExitCode int    `json:"exit_code,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// ExitCode and Signal are the job's, once it has ended.
+	ExitCode int `json:"exit_code,omitempty"`
+	Signal   int `json:"signal,omitempty"`
 	// Restarts counts the restarts of the run.
 	Restarts int `json:"restarts"`
 	// Cells counts the job's cells, and those that have succeeded.

@@ -27,7 +27,7 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 		return c, context.Cause(ctx)
 	}
 	rs.WarnUnlessForbidden(err)
-	earlier := r.earlierJob
+	named := r.namedJob
 	if r, err = rs.open(r.Dir); err != nil {
 		return c, err
 	}
@@ -41,8 +41,8 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 	if err != nil && !status.State.Ended() {
 		return c, err
 	}
-	if earlier != "" && !slices.ContainsFunc(live, func(j submit.Job) bool { return string(j.ID) == earlier }) {
-		return c, fmt.Errorf("job %s has ended already; to cancel the run's current job: %s", earlier, rs.command(r.word(), "cancel"))
+	if named != "" && named != string(job.ID) && !slices.ContainsFunc(live, func(j submit.Job) bool { return string(j.ID) == named }) {
+		return c, fmt.Errorf("job %s has ended already; to cancel the run's current job: %s", named, rs.command(r.word(), "cancel"))
 	}
 	for _, other := range live {
 		if err := r.Scheduler.Cancel(ctx, other); err != nil {
@@ -89,5 +89,5 @@ func (rs *Runs) recordCancel(ctx context.Context, r Run) error {
 	if err == nil && status.State.Ended() && !status.Inferred {
 		return rs.recordEnd(ctx, job, status)
 	}
-	return rs.updateJob(ctx, job, func(m *rundir.Manifest) { m.State, m.Reason = string(submit.Cancelled), "" })
+	return rs.updateJob(ctx, job, func(m *rundir.Manifest) { m.State, m.Reason, m.Explanation = string(submit.Cancelled), "", "" })
 }

@@ -26,7 +26,7 @@ func Locate(e *submit.JobError) {
 // Without such a trace it returns the places in the last lines that have any.
 func failurePlaces(trace []string) (first, last string) {
 	for i, line := range trace {
-		if submit.IsGoFailure(line) {
+		if submit.GoFailure(trace[i:]) != "" {
 			if first, last = tracePlaces(trace[i:]); first != "" {
 				return first, last
 			}

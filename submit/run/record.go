@@ -66,7 +66,8 @@ func (rs *Runs) recordStatus(ctx context.Context, job submit.Job, status submit.
 		if (Run{Manifest: *m}).settled() {
 			return
 		}
-		m.State, m.Reason, m.FailedRank = string(status.State), status.Reason, status.FailedRank
+		m.State, m.FailedRank, m.Signal = string(status.State), status.FailedRank, status.Signal
+		m.Reason, m.Explanation = status.Reason, status.Explanation
 		if status.State.Ended() {
 			endErr = m.RecordEnd(job.Dir, rs.Now(), status.ExitCode)
 		}

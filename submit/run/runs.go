@@ -29,9 +29,9 @@ type Run struct {
 	Dir       rundir.Dir
 	Manifest  rundir.Manifest
 	Scheduler submit.Scheduler
-	// earlierJob is the job id by which a command named the run, if the run has since been resumed
-	// as another job; else "".
-	earlierJob string
+	// namedJob is the job id by which a command named the run; else "". The run may have been
+	// resumed as another job since, or while the command waits.
+	namedJob string
 	// unasked is why the scheduler could not be asked whether it has a job of the run; nil if it
 	// could, or need not be.
 	unasked error
@@ -46,14 +46,15 @@ func (rs *Runs) Find(word string) (Run, error) {
 	}
 	r, err := rs.open(dir)
 	switch known, _ := rundir.KnownJobs(dir); { // The run can be read.
-	case word == r.Manifest.JobID || !slices.Contains(known, word):
+	case word == r.Manifest.JobID:
+	case !slices.Contains(known, word):
 		return r, err
 	case slices.Contains(r.Manifest.EarlierJobs(), word):
 		fmt.Fprintf(rs.Err, "job %s is an earlier job of run %s, which was resumed%s\n", word, dir.Name(), r.resumedAs())
 	default:
 		fmt.Fprintf(rs.Err, "job %s is another job of run %s, whose last one is %s\n", word, dir.Name(), r.Manifest.JobID)
 	}
-	r.earlierJob = word
+	r.namedJob = word
 	return r, err
 }
 

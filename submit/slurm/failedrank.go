@@ -49,6 +49,15 @@ func lastCell(dir rundir.Dir) []string {
 // failed: Slurmd could not connect IO".
 var launchFailed = regexp.MustCompile(`^srun: error: tasks? ([0-9]+)[-,0-9]* launch failed: (.*)`)
 
+// noPlace is srun's line while other steps hold the CPUs of the job's nodes: "srun: Job 75 step
+// creation still disabled, retrying (Requested nodes are busy)".
+var noPlace = regexp.MustCompile(`^srun: .*step creation (temporarily|still) disabled, retrying`)
+
+// waitsForPlace reports whether srun has said that there is no place for the last cell that ran.
+func waitsForPlace(dir rundir.Dir) bool {
+	return slices.ContainsFunc(lastCell(dir), noPlace.MatchString)
+}
+
 // notStarted returns the failure of a rank that srun could not start, as it does not record its end
 // itself; nil if there is none.
 func notStarted(dir rundir.Dir, now time.Time) *rundir.Failure {

@@ -41,7 +41,7 @@ func fromManifest(job submit.Job, m rundir.Manifest) (submit.Status, bool) {
 		return submit.Status{}, false
 	}
 	status := submit.RecordedStatus(m)
-	status.Explanation, status.FailedRank = explain(m.Reason), failedRank(job.Dir)
+	status.FailedRank = failedRank(job.Dir)
 	return status, true
 }
 

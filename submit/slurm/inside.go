@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -189,15 +190,13 @@ func (in *inside) Launch(cell rundir.Cell, start int) (job.Ranks, error) {
 	if in.setup.ran {
 		command = slices.Concat([]string{dir.Submit(), "job", "--enter", in.setup.file}, command)
 	}
-	s := &step{inside: in, cmd: exec.Command(command[0], command[1:]...), cell: cell.Name, start: start, over: make(chan struct{})}
+	s := &step{inside: in, cmd: exec.Command(command[0], command[1:]...), cell: cell, start: start, interval: interval, over: make(chan struct{})}
 	s.cmd.Env = in.environ(cell, start)
 	s.cmd.Stdout, s.cmd.Stderr = os.Stdout, os.Stderr // srun must not depend on a pipe to this process.
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("run %s: %w", dir.Name(), err)
 	}
-	if !cell.Once {
-		go s.reap()
-	}
+	go s.watch()
 	return s, nil
 }
 
@@ -252,10 +251,12 @@ func (in *inside) environ(cell rundir.Cell, start int) (all []string) {
 // step is a step of the job: srun, and the ranks that it has started.
 type step struct {
 	*inside
-	cmd   *exec.Cmd
-	cell  string
-	start int
-	over  chan struct{}
+	cmd      *exec.Cmd
+	cell     rundir.Cell
+	start    int
+	interval time.Duration // Between two looks at the step.
+	over     chan struct{}
+	blocked  atomic.Bool
 }
 
 // Wait waits for srun's end.
@@ -263,6 +264,9 @@ func (s *step) Wait() (int, error) {
 	_ = s.cmd.Wait() // Its state says more.
 	close(s.over)
 	code := submit.ProcessCode(s.cmd.ProcessState)
+	if s.blocked.Load() {
+		return max(code, 1), job.ErrBlocked
+	}
 	if f := notStarted(s.spec.RunDir, s.shell.Now()); f != nil { // srun may end with 0.
 		code = max(code, f.ExitCode)
 		if first, _ := f.Write(s.spec.RunDir); first {
@@ -273,8 +277,8 @@ func (s *step) Wait() (int, error) {
 }
 
 // every calls do at intervals until the step is over, or do returns false.
-func (s *step) every(interval time.Duration, do func() bool) {
-	ticker := time.NewTicker(interval)
+func (s *step) every(do func() bool) {
+	ticker := time.NewTicker(s.interval)
 	defer ticker.Stop()
 	for do() {
 		select {
@@ -287,27 +291,56 @@ func (s *step) every(interval time.Duration, do func() bool) {
 
 // Tell passes the stop on through srun.
 func (s *step) Tell() {
-	go s.every(interval, func() bool { return s.cmd.Process.Signal(stopSignal) == nil })
+	go s.every(func() bool { return s.cmd.Process.Signal(stopSignal) == nil })
 }
 
-// interval is the time between two looks at a step.
-const interval = 10 * time.Second
+// interval is the time between two looks at a step. After lostLooks, srun waits in vain for the
+// processes of ranks that have recorded their ends; after sayLooks without a place for the step,
+// the job says so, and after blockedLooks it gives up.
+const (
+	interval     = 10 * time.Second
+	lostLooks    = 6
+	sayLooks     = 6
+	blockedLooks = 60
+)
 
-// reap ends the step if it still runs 10 s after a rank has failed: SLURM loses its order to end a
-// step on a node that has not started it yet, for example because of a slow prolog, and gives none
-// if a rank could not be started.
-func (s *step) reap() {
-	failed := false
-	s.every(interval, func() bool {
-		if notStarted(s.spec.RunDir, s.shell.Now()) != nil {
+// watch ends a step that srun would wait for, perhaps until the time limit:
+//   - A rank has failed, and others still run. SLURM loses its order to end a step on a node that
+//     has not started it yet, for example because of a slow prolog, and gives none if a rank could
+//     not be started.
+//   - All ranks have ended, but the slurmstepd that would say so has died.
+//   - Other processes hold the job's nodes: a step of the user's, or one that SLURM believes in
+//     after its slurmstepd has died. Another start of the job gets other nodes, or free ones.
+func (s *step) watch() {
+	dir, ended, waiting := s.spec.RunDir, 0, 0
+	s.every(func() bool {
+		if notStarted(dir, s.shell.Now()) != nil {
 			_ = s.cmd.Process.Signal(syscall.SIGTERM) // This ends the step. It is tried again.
 		}
-		ends, _ := rundir.ReadEnds(s.spec.RunDir, s.start, s.cell) // Without an answer, the next one counts.
-		first, ok := rundir.FirstFailed(ends)
-		if ok && failed {
-			_, _ = s.run(requeueLimit, "scancel", "--signal=KILL", s.Job()+"."+first.Step) // It is tried again.
+		ends, _ := rundir.ReadEnds(dir, s.start, s.cell.Name) // Without an answer, the next one counts.
+		if _, failed := rundir.FirstFailed(ends); failed || len(ends) == s.spec.TasksOf(s.cell) {
+			if ended++; ended > lostLooks {
+				_ = s.cmd.Process.Kill()
+			}
 		}
-		failed = ok
+		for _, end := range ends {
+			if ended > 1 {
+				_, _ = s.run(requeueLimit, "scancel", "--signal=KILL", s.Job()+"."+end.Step) // It is tried again.
+				break
+			}
+		}
+		if rundir.HasBegun(dir, s.start, s.cell.Name) || !waitsForPlace(dir) {
+			waiting = 0
+			return true
+		}
+		switch waiting++; {
+		case waiting == sayLooks:
+			fmt.Fprintf(s.shell.Out, "gonbatch: waiting for a place for cell %s: other processes hold the job's nodes (to list the job's steps: squeue -s -j %s); after %s, this start of the job ends\n",
+				s.cell.Name, s.Job(), blockedLooks*s.interval)
+		case waiting >= blockedLooks:
+			s.blocked.Store(true)
+			_ = s.cmd.Process.Signal(syscall.SIGTERM) // It is tried again.
+		}
 		return true
 	})
 }

@@ -20,7 +20,6 @@ var reasons = map[string]string{
 	"Licenses":                        "waits for a license",
 	"NodeDown":                        "a node that it needs is down",
 	"Nodes_required_for_job_are_DOWN": "nodes that it needs are down, drained or reserved; it starts once they are back",
-	"NonZeroExitCode":                 "a program failed",
 	"OutOfMemory":                     "it used more memory than it had; request more with --mem",
 	"PartitionConfig":                 "it requests more than its partition allows, so it will never start; cancel it and request fewer --nodes, less --time or another --partition",
 	"PartitionDown":                   "its partition is down",

@@ -17,6 +17,7 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/slurmtmpl"
 	"gonbatch/submit"
+	"gonbatch/submit/job"
 	"gonbatch/submit/rank"
 )
 
@@ -266,17 +267,46 @@ func TestLostStart(t *testing.T) {
 	}
 }
 
-// TestLostNode: srun ends with 0 when SLURM ends the job because of a lost node.
+// TestLostNode: srun ends with 0 when SLURM ends the job because of a lost node. A cell has
+// succeeded only if all ranks could still record that they ended well.
 func TestLostNode(t *testing.T) {
-	s := newStart(t)
-	s.write(t, "state", "COMPLETING Reason=None")
-	s.programs = map[string]string{"train": "#!/bin/bash\nexit 0"}
-	out, code := s.run(t, 0)
-	if code == 0 || rundir.IsFinished(s.spec.RunDir, "train") || !strings.Contains(out, "SLURM is ending this start of the job") {
-		t.Errorf("exit code %d, and the cell counts as finished: %v\n%s", code, rundir.IsFinished(s.spec.RunDir, "train"), out)
+	for lost, program := range map[bool]string{false: "exit 0", true: "[ $SLURM_PROCID = 0 ] || kill -KILL $PPID"} {
+		s := newStart(t)
+		s.write(t, "state", "COMPLETING Reason=None")
+		s.write(t, "srun", strings.Replace(srunFake, "exit $code", "exit 0", 1))
+		s.programs = map[string]string{"train": "#!/bin/bash\n" + program}
+		out, code := s.run(t, 0)
+		if finished := rundir.IsFinished(s.spec.RunDir, "train"); code == 0 || finished == lost || !strings.Contains(out, "SLURM is ending this start of the job") {
+			t.Errorf("a rank is lost: %v: exit code %d, and the cell counts as finished: %v\n%s", lost, code, finished, out)
+		}
+		if status, err := os.ReadFile(s.spec.RunDir.ExitStatus()); err == nil {
+			t.Errorf("it recorded its end: %q", status)
+		}
 	}
-	if status, err := os.ReadFile(s.spec.RunDir.ExitStatus()); err == nil {
-		t.Errorf("it recorded its end: %q", status)
+}
+
+// TestWatch: a step ends that srun would wait for in vain, because it gets no place on the nodes,
+// or because nobody tells srun that all ranks have ended.
+func TestWatch(t *testing.T) {
+	for want, prepare := range map[error]func(rundir.Dir) error{
+		job.ErrBlocked: func(d rundir.Dir) error {
+			return os.WriteFile(d.SchedulerLog(), []byte("srun: Job 75 step creation still disabled, retrying (Requested nodes are busy)\n"), 0o600)
+		},
+		nil: func(d rundir.Dir) error {
+			return errors.Join(rundir.End{Rank: 0, Step: "0"}.Write(d, 1, "train"), rundir.End{Rank: 1, Step: "0"}.Write(d, 1, "train"))
+		},
+	} {
+		st := newStart(t)
+		var out bytes.Buffer
+		in := &inside{spec: st.spec, shell: submit.Shell{Out: &out, Now: time.Now}}
+		s := &step{inside: in, cmd: exec.Command("sleep", "60"), cell: rundir.Cell{Name: "train"}, start: 1, interval: 10 * time.Millisecond, over: make(chan struct{})}
+		if err := errors.Join(prepare(st.spec.RunDir), s.cmd.Start()); err != nil {
+			t.Fatal(err)
+		}
+		go s.watch()
+		if code, err := s.Wait(); code == 0 || !errors.Is(err, want) || (want != nil) != strings.Contains(out.String(), "waiting for a place for cell train") {
+			t.Errorf("exit code %d, %v, want %v:\n%s", code, err, want, out.String())
+		}
 	}
 }
 

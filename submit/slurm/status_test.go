@@ -160,7 +160,7 @@ func TestStatusOfAForgottenJob(t *testing.T) {
 		{name: "its programs saved and stopped", exitStatus: "12 75\n", want: submit.Status{State: submit.Stopped, ExitCode: 75}},
 		{name: "its script failed", exitStatus: "12 7\n", want: submit.Status{State: submit.Failed, ExitCode: 7, FailedRank: 1}},
 		{name: "the record is another job's", exitStatus: "11 0\n", want: lost, explains: "LOG"},
-		{name: "the manifest knows", manifest: rundir.Manifest{JobID: "12", State: "timed out", Reason: "TimeLimit", ExitCode: &code},
+		{name: "the manifest knows", manifest: rundir.Manifest{JobID: "12", State: "timed out", Reason: "TimeLimit", Explanation: reasons["TimeLimit"], ExitCode: &code},
 			want: submit.Status{State: submit.TimedOut, Reason: "TimeLimit", Explanation: reasons["TimeLimit"], ExitCode: 9, FailedRank: 1}},
 		{name: "the manifest only knew that it ran", manifest: rundir.Manifest{JobID: "12", State: "running"}, want: lost, explains: "LOG"},
 		{name: "an older version called it lost", manifest: rundir.Manifest{JobID: "12", State: "lost"}, log: stepd("12", " DUE TO TIME LIMIT"), want: inferredTooLong},
