@@ -54,8 +54,8 @@ func NewJobError(job Job, status Status) *JobError {
 	e.Log = job.Dir.RankLog(status.FailedRank)
 	lines, _ := LastLines(job.Dir, e.Log, searchedLines)
 	e.Cause = cause(lines)
-	if end, failed := rundir.LastFailed(job.Dir); failed && e.Cause == "" {
-		e.Cause, e.Status.FailedRank = describeEnd(end), end.Rank
+	if end, failed := rundir.LastFailed(job.Dir); failed && !end.Told && e.Cause == "" {
+		e.Cause = describeEnd(end)
 	}
 	if len(lines) == 0 || e.Cause == "" && status.State == Failed { // Not because of a rank.
 		if said, err := LastLines(job.Dir, job.Dir.SchedulerLog(), searchedLines); err == nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"gonbatch/internal/rundir"
@@ -72,7 +71,13 @@ func lastLines(path string, from int64, n int) ([]string, error) {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	text := strings.TrimRight(string(data), "\n")
-	if part, whole, found := strings.Cut(text, "\n"); found && start > from && !strings.Contains(part, "\r") && !slices.ContainsFunc(goFailures, func(f string) bool { return strings.Contains(part, f) }) {
+	if part, whole, found := strings.Cut(text, "\n"); found && start > from {
+		for _, begins := range append([]string{"\r"}, goFailures...) {
+			if at := strings.LastIndex(part, begins); at >= 0 {
+				whole = text[at:] // What counts of a long line that has no beginning here.
+				break
+			}
+		}
 		text = whole
 	}
 	return rundir.LastLines(text, n), nil

@@ -51,11 +51,10 @@ type (
 	Checked struct{ Superseded, Finished bool }
 	// Ended says how a cell has ended: the launcher's exit code, or that of the rank that failed
 	// first, whether a rank has saved, and whether each rank says that it has ended well. NotBegun
-	// is set if no rank has begun, and Blocked if the launcher has waited too long for its place.
+	// is set if no rank has begun.
 	Ended struct {
-		Code              int
-		Saved, All        bool
-		NotBegun, Blocked bool
+		Code                 int
+		Saved, All, NotBegun bool
 		// Silent is the first rank that does not say so.
 		Silent int
 		Err    error

@@ -392,11 +392,7 @@ func (j *Job) launch(cell rundir.Cell) {
 func (j *Job) judge(cell rundir.Cell, start, code int, err error) finished {
 	dir := j.Spec.RunDir
 	ends, readErr := rundir.ReadEnds(dir, start, cell.Name)
-	e := Ended{Code: code, All: true, Saved: os.Remove(dir.Stopped(fmt.Sprint(start))) == nil, Err: cmp.Or(err, readErr)}
-	e.NotBegun, e.Blocked = !rundir.HasBegun(dir, start, cell.Name), errors.Is(err, ErrBlocked)
-	if e.Blocked {
-		e.Err = readErr
-	}
+	e := Ended{Code: code, All: true, NotBegun: !rundir.HasBegun(dir, start, cell.Name), Saved: os.Remove(dir.Stopped(fmt.Sprint(start))) == nil, Err: cmp.Or(err, readErr)}
 	for rank := range j.Spec.TasksOf(cell) {
 		if end, ok := ends[rank]; e.All && (!ok || end.Code != 0 && !end.Saved) {
 			e.All, e.Silent = false, rank
@@ -407,7 +403,7 @@ func (j *Job) judge(cell rundir.Cell, start, code int, err error) finished {
 	if first, ok := rundir.FirstFailed(ends); ok && (code == 0 && !e.Saved || code != 0 && !first.Told) {
 		e.Code = first.Code
 	}
-	if e.All && !e.Saved {
+	if e.All {
 		e.Code = 0 // The launcher may have been killed since.
 	}
 	return finished{cell.Name, e, ends}

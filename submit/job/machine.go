@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 
 	"gonbatch/internal/rundir"
@@ -227,8 +228,9 @@ func (m *Machine) checked(c Checked) []Effect {
 // which there was no place, can begin in another start.
 func (m *Machine) cellEnded(e Ended) []Effect {
 	m.ended, m.asked, m.looks = e, false, 0
-	notBegun := e.NotBegun && e.Code != 0 && (m.stop || e.Blocked)
-	if e.Err == nil && (notBegun || e.Code == 0 && e.Saved && !m.Cells[m.cell].Once) {
+	notBegun := e.Err == nil && e.NotBegun && e.Code != 0 && m.stop
+	hasSaved := e.Err == nil && e.Saved && e.Code == 0 && !m.Cells[m.cell].Once
+	if notBegun || hasSaved || errors.Is(e.Err, ErrBlocked) {
 		return m.to(stopping, Effect{Kind: Ask})
 	}
 	return m.to(asking, Effect{Kind: Ask})
@@ -351,7 +353,7 @@ func (m *Machine) maySave(w Word) []Effect {
 // saved says why another start can go on.
 func (m *Machine) saved() string {
 	switch {
-	case m.ended.Blocked:
+	case errors.Is(m.ended.Err, ErrBlocked):
 		return fmt.Sprintf("cell %s could not begin, because other processes hold the job's nodes", m.Cells[m.cell].Name)
 	case m.ended.NotBegun:
 		return fmt.Sprintf("cell %s has not begun", m.Cells[m.cell].Name)

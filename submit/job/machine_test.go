@@ -171,7 +171,7 @@ func (w *world) end() Event {
 	case 8:
 		return Ended{Code: 1 + w.random.IntN(140), NotBegun: true}
 	case 9:
-		return Ended{Code: 1, NotBegun: true, Blocked: true}
+		return Ended{Code: 1, NotBegun: true, Err: ErrBlocked}
 	case 0:
 		return Ended{Err: errors.New("srun is not on PATH")}
 	case 1:

@@ -49,13 +49,19 @@ func lastCell(dir rundir.Dir) []string {
 // failed: Slurmd could not connect IO".
 var launchFailed = regexp.MustCompile(`^srun: error: tasks? ([0-9]+)[-,0-9]* launch failed: (.*)`)
 
-// noPlace is srun's line while other steps hold the CPUs of the job's nodes: "srun: Job 75 step
-// creation still disabled, retrying (Requested nodes are busy)".
-var noPlace = regexp.MustCompile(`^srun: .*step creation (temporarily|still) disabled, retrying`)
+// stepWaits is srun's line while other steps hold the CPUs of the job's nodes: "srun: Job 75 step
+// creation still disabled, retrying (Requested nodes are busy)". Then comes "srun: Step created for
+// StepId=75.1".
+var stepWaits = regexp.MustCompile(`^srun: (.*step creation (?:temporarily|still) disabled, retrying|Step created for )`)
 
-// waitsForPlace reports whether srun has said that there is no place for the last cell that ran.
-func waitsForPlace(dir rundir.Dir) bool {
-	return slices.ContainsFunc(lastCell(dir), noPlace.MatchString)
+// waitsForPlace reports whether there is no place for the last cell that ran, as srun has said.
+func waitsForPlace(dir rundir.Dir) (waits bool) {
+	for _, line := range lastCell(dir) {
+		if m := stepWaits.FindStringSubmatch(line); m != nil {
+			waits = !strings.HasPrefix(m[1], "Step created")
+		}
+	}
+	return waits
 }
 
 // notStarted returns the failure of a rank that srun could not start, as it does not record its end

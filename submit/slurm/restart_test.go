@@ -285,6 +285,25 @@ func TestLostNode(t *testing.T) {
 	}
 }
 
+// TestWaitsForPlace: srun waits until it says that it has a step.
+func TestWaitsForPlace(t *testing.T) {
+	dir := newStart(t).spec.RunDir
+	var log string
+	for _, line := range []string{
+		"!gonbatch: cell train on 2 ranks: train", "srun: Job 2 step creation temporarily disabled, retrying (Requested nodes are busy)",
+		"srun: Job 2 step creation still disabled, retrying (Requested nodes are busy)", "!srun: Step created for job 2", "!loss 1.5",
+	} {
+		text, begun := strings.CutPrefix(line, "!")
+		log += text + "\n"
+		if err := os.WriteFile(dir.SchedulerLog(), []byte(log), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if waitsForPlace(dir) == begun {
+			t.Errorf("after %q, srun waits: %v", text, !begun)
+		}
+	}
+}
+
 // TestWatch: a step ends that srun would wait for in vain, because it gets no place on the nodes,
 // or because nobody tells srun that all ranks have ended.
 func TestWatch(t *testing.T) {
