@@ -57,6 +57,15 @@ func Classes(ds Dataset) []string {
 	return nil
 }
 
+// Inputs returns the names of the columns of a dataset's input, as a table has them, or nil. The
+// datasets of this package that wrap another one have the other's.
+func Inputs(ds Dataset) []string {
+	if ds, ok := ds.(interface{ Inputs() []string }); ok {
+		return ds.Inputs()
+	}
+	return nil
+}
+
 var (
 	_ Described     = (*Folder)(nil)
 	_ Fingerprinted = (*Folder)(nil)

@@ -18,6 +18,9 @@ func (w wrapped) Describe() string { return Describe(w.Dataset) }
 // Classes implements Classed.
 func (w wrapped) Classes() []string { return Classes(w.Dataset) }
 
+// Inputs returns the other's columns.
+func (w wrapped) Inputs() []string { return Inputs(w.Dataset) }
+
 // fingerprint returns that of a wrapper, which depends on these settings.
 func (w wrapped) fingerprint(format string, settings ...any) string {
 	return fingerprintOf(fmt.Appendf(nil, "%q ", Fingerprint(w.Dataset)), fmt.Appendf(nil, format, settings...))

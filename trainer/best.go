@@ -100,6 +100,12 @@ func (t *Trainer) use(best *checkpoint.Snapshot, from origin) error {
 	if !t.stepper.built {
 		t.snapshot = best // Compared with the model once it is built.
 	}
+	if !t.resumed {
+		t.sayBuild(from)
+	}
+	if t.at.Validation != "" && from.At.Validation != t.at.Validation {
+		t.printf("%swarning: %s was the best of its validations, which were of another set\n", t.label(), from.Path)
+	}
 	t.loaded, t.saidWeights, t.best = true, true, from.Path
 	metric := t.config.Checkpoint.Monitor
 	t.printf("%s: the weights are those after step %d, the best by %s (%.6g), from %s\n", t.config.Name, from.At.Step, metric, best.Metrics[metric], from.Path)

@@ -143,7 +143,7 @@ func TestEndedWithAChange(t *testing.T) {
 	}{
 		"nothing":              {change: func(*changeable) {}},
 		"reports":              {change: func(s *changeable) { s.config.LogEvery, s.config.EvalBatchSize, s.config.ValCheckInterval = 3, 4, 5 }},
-		"mixed precision":      {change: func(s *changeable) { s.config.Precision = "bf16-mixed" }},
+		"mixed precision":      {change: func(s *changeable) { s.config.Precision = "bf16-mixed" }, want: "precision is bf16-mixed, and was 32-true"},
 		"learning rate":        {change: func(s *changeable) { s.opt = plainSGD(0.2) }, want: "learning_rate is 0.2, and was 0.1"},
 		"clipping":             {change: func(s *changeable) { s.config.GradientClipNorm = 1 }, want: "gradient_clip_norm is 1, and was 0"},
 		"schedule":             {change: func(s *changeable) { s.config.Schedule.Kind = "cosine" }, want: "schedule.kind is cosine, and was constant"},

@@ -24,7 +24,7 @@ import (
 func (t *Trainer) Confusion(ctx context.Context, ds data.Dataset, classes []string) (c *Confusion, err error) {
 	defer func() { err = unread.Error("trainer.Confusion", err) }()
 	var own [][]int
-	err = t.predictPart(ctx, ds, func(indices []int, predictions, labels []*tensors.Tensor) (err error) {
+	err = t.predictPart(ctx, ds, sameMeaning, func(indices []int, predictions, labels []*tensors.Tensor) (err error) {
 		own, err = count(own, indices, predictions, labels)
 		return err
 	})

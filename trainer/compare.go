@@ -2,7 +2,9 @@ package trainer
 
 import (
 	"fmt"
+	"slices"
 
+	"gonbatch/data"
 	"gonbatch/internal/plural"
 )
 
@@ -48,6 +50,47 @@ func (t *Trainer) compareIdentity(from origin, identity facts) error {
 	return nil
 }
 
+// sameMeaning returns an error if the inputs or the labels of a dataset mean something else than
+// those of the training set.
+func sameMeaning(training, ds data.Dataset) error {
+	if err := sameInputs(training, ds); err != nil {
+		return err
+	}
+	return sameNames("classes", data.Classes, training, ds)
+}
+
+// sameInputs is sameMeaning of the inputs alone.
+func sameInputs(training, ds data.Dataset) error {
+	return sameNames("inputs", data.Inputs, training, ds)
+}
+
+// sameNames returns an error if a dataset has other names of what than the training set, as far as
+// both have some.
+func sameNames(what string, of func(data.Dataset) []string, training, ds data.Dataset) error {
+	if own, trained := of(ds), of(training); len(own) > 0 && len(trained) > 0 && !slices.Equal(own, trained) {
+		return fmt.Errorf("%s has the %s %q, and the training set %s has %q: give both the same, in the same order", ds.Name(), what, own, training.Name(), trained)
+	}
+	return nil
+}
+
+// fingerprintOf identifies what is validated; "" if nothing is.
+func (t *Trainer) fingerprintOf(validation data.Dataset) string {
+	if validation == nil {
+		return ""
+	}
+	return data.Fingerprint(t.limited(validation, t.config.LimitValBatches))
+}
+
+// compareValidation forgets what was best on another validation set: it says nothing about this
+// one.
+func (t *Trainer) compareValidation(from origin, validation string) {
+	if from.At.Validation == "" || validation == "" || from.At.Validation == validation {
+		return
+	}
+	t.printf("%swarning: the validation set is not that of %s: what was best on that one is forgotten\n", t.label(), from.Path)
+	t.at.Best, t.at.BestOf, t.at.Stopping, t.at.Plateau = nil, "", stopping{}, plateau{Reductions: t.at.Plateau.Reductions}
+}
+
 // untilEpochEnd is the advice on changes to an epoch that has begun.
 const untilEpochEnd = "use the same until the epoch's end, or another checkpoint.dir"
 
@@ -84,14 +127,6 @@ func (t *Trainer) comparePrecision(at position) error {
 		return fmt.Errorf("its weights have the precision %q, this training run has %q: use the same, or another checkpoint.dir", at.Precision, t.config.Precision)
 	}
 	return nil
-}
-
-// sayPrecision prints that a training run continues in another precision, with weights of the same
-// type.
-func (t *Trainer) sayPrecision(at position) {
-	if at.Precision != t.config.Precision {
-		t.printf("the checkpoint is of the precision %s, the training continues in %s\n", at.Precision, t.config.Precision)
-	}
 }
 
 // inOrder reports whether the examples are in the dataset's order.

@@ -48,7 +48,7 @@ func (f facts) identity() facts {
 // notIdentity are the settings, or the groups of them, that are no part of a training's identity.
 var notIdentity = []string{
 	"name", "max_epochs", "max_steps", "max_time", "min_epochs", "min_steps", "eval_batch_size", "limit_val_batches", "limit_test_batches", "limit_predict_batches",
-	"val_check_interval", "check_val_every_n_epoch", "strategy", "model_parallel", "deterministic", "precision", "log_every", "log_histograms_every", "early_stopping", "checkpoint",
+	"val_check_interval", "check_val_every_n_epoch", "strategy", "model_parallel", "deterministic", "log_every", "log_histograms_every", "early_stopping", "checkpoint",
 }
 
 // setFacts returns those of a dataset.
@@ -81,12 +81,15 @@ func (t *Trainer) ranksAgree(training, validation data.Dataset) (identity facts,
 // trainingSet is what facts call it.
 const trainingSet = "training set"
 
-// ranksHave returns an error on all ranks if they don't have the same dataset. It is collective.
+// ranksHave returns an error on all ranks if they don't have the same dataset, or if it means
+// something else than the training set. It is collective.
 func (t *Trainer) ranksHave(ds data.Dataset) error {
-	if t.world.Size() == 1 {
-		return nil
+	if t.world.Size() > 1 {
+		if err := t.sameOnRanks(setFacts("dataset", ds)); err != nil {
+			return err
+		}
 	}
-	return t.sameOnRanks(setFacts("dataset", ds))
+	return sameMeaning(t.trained, ds)
 }
 
 // sameOnRanks returns an error on all ranks if their facts differ. It is collective.

@@ -74,6 +74,15 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err != nil {
 		return err
 	}
+	if t.trained = training; validation != nil {
+		err = sameMeaning(training, validation)
+	}
+	for _, v := range t.further {
+		err = errors.Join(err, sameMeaning(training, v.data))
+	}
+	if err != nil {
+		return err
+	}
 	l, err := t.loader(training)
 	if err != nil {
 		return err
@@ -85,10 +94,10 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if t.plan, err = newPlan(t.config, training, l); err != nil {
 		return err
 	}
-	if err := t.resume(identity); err != nil {
+	if err := t.resume(identity, t.fingerprintOf(validation)); err != nil {
 		return err
 	}
-	t.at.Facts = identity
+	t.at.Facts, t.at.Validation = identity, t.fingerprintOf(validation)
 	if err := t.resumeStream(l); err != nil {
 		return err
 	}

@@ -33,11 +33,12 @@ func optimizerParams(o Objective) map[string]any {
 // unsetRate is the learning rate of GoMLX's optimizers that have their default.
 const unsetRate = -1
 
-// checkRate refuses a learning rate below 0, for which GoMLX's optimizers take their default.
+// checkRate refuses a learning rate of 0, which trains nothing, and one below, for which GoMLX's
+// optimizers take their default.
 func checkRate(o Objective) error {
 	kind := reflect.TypeOf(o.Optimizer)
 	for name, value := range settings(reflect.ValueOf(o.Optimizer), plain(kind).PkgPath(), deepest) {
-		if rate, isNumber := value.(float64); isNumber && strings.HasSuffix(name, learningRate) && (rate < 0 && rate != unsetRate || rate != rate) {
+		if rate, isNumber := value.(float64); isNumber && strings.HasSuffix(name, learningRate) && !(rate > 0) && rate != unsetRate {
 			return fmt.Errorf("the learning rate of %s is %g: it must be above 0", kind, rate)
 		}
 	}

@@ -57,8 +57,9 @@ type position struct {
 	// BeganAfter has the steps after which the phases before this one ended.
 	BeganAfter []int64 `json:"began_after,omitempty"`
 
-	// Facts are the training's identity.
-	Facts facts `json:"facts,omitempty"`
+	// Facts are the training's identity, and Validation is the fingerprint of its validation set.
+	Facts      facts  `json:"facts,omitempty"`
+	Validation string `json:"validation,omitempty"`
 
 	// State lists the variables of the optimizers.
 	State []string `json:"optimizer_state,omitempty"`

@@ -39,7 +39,7 @@ type tensorInfo struct {
 }
 
 // resume resumes the training from the newest checkpoint, once in a trainer's life.
-func (t *Trainer) resume(identity facts) error {
+func (t *Trainer) resume(identity facts, validation string) error {
 	if t.resumed {
 		return nil
 	}
@@ -59,13 +59,16 @@ func (t *Trainer) resume(identity facts) error {
 		return err
 	}
 	if !t.origin.Found {
+		if t.hadWeights && len(t.initial) == 0 {
+			t.printf("%sthe training begins with the weights that are in its store already: for new ones, use another store\n", t.label())
+		}
 		t.resumed = true
 		return nil
 	}
 	if err := t.comparePosition(t.origin.At); err != nil {
 		return fmt.Errorf("%s: %w", t.origin.Path, err)
 	}
-	if err := t.takeUp(t.origin, identity); err != nil {
+	if err := t.takeUp(t.origin, identity, validation); err != nil {
 		return err
 	}
 	t.resumed = true
@@ -214,7 +217,7 @@ func tensorsOf(snapshot *checkpoint.Snapshot) (all []tensorInfo) {
 }
 
 // takeUp continues from the position of a checkpoint whose values are in the store.
-func (t *Trainer) takeUp(from origin, identity facts) error {
+func (t *Trainer) takeUp(from origin, identity facts, validation string) error {
 	t.at = from.At
 	t.at.Restarts++
 	t.rates.base = from.At.BaseRates
@@ -226,6 +229,7 @@ func (t *Trainer) takeUp(from origin, identity facts) error {
 	}
 	t.at.Since = divided(from.At.Since, from.WorldSize)
 	maps.Copy(t.metrics, from.At.Metrics)
+	t.compareValidation(from, validation)
 	if !t.stillEnded() {
 		t.at.End, t.at.Finished = nil, false // It was not over, or its limits were raised.
 	}
@@ -242,9 +246,7 @@ func (t *Trainer) takeUp(from origin, identity facts) error {
 		t.randoms.foreign = true
 		t.printf("the checkpoint is of %s, this is a job of %d: the order of the examples stays the same, random numbers of the model do not\n", plural.Of(from.WorldSize, "rank"), t.world.Size())
 	}
-	if hash := codeHash(); !t.ofCode() && from.CodeHash != "" && hash != "" && from.CodeHash != hash {
-		t.printf("the checkpoint is of another build of this program\n")
-	}
+	t.sayBuild(from)
 	if e := t.at.End; e != nil {
 		t.printf("%straining was finished after step %d, %s (%s), from %s\n", t.label(), t.at.Step, plural.Of(t.at.Epoch, "epoch"), e.Reason, from.Path)
 		if t.ofCode() {
@@ -253,10 +255,16 @@ func (t *Trainer) takeUp(from origin, identity facts) error {
 		}
 	} else {
 		t.printf("%straining resumes after step %d, epoch %d, from %s\n", t.label(), t.at.Step, t.at.Epoch+1, from.Path)
-		t.sayPrecision(from.At)
 		t.sayAverages()
 	}
 	return t.restoreCallbacks(from.At.Callbacks)
+}
+
+// sayBuild prints that a checkpoint is of another build of the program.
+func (t *Trainer) sayBuild(from origin) {
+	if hash := codeHash(); !t.ofCode() && from.CodeHash != "" && hash != "" && from.CodeHash != hash {
+		t.printf("the checkpoint is of another build of this program\n")
+	}
 }
 
 // restoreAll creates, after a training run without a step, the store's variables that no graph has
@@ -304,6 +312,8 @@ func (t *Trainer) sayWeights() {
 		t.printf("%s: the weights are those after step %d, from %s\n", t.config.Name, t.origin.At.Step, t.origin.Path)
 	case len(t.initial) > 0:
 		t.printf("%s: the weights are those with which the training begins: Fit has not been called, and there is no checkpoint to load\n", t.config.Name)
+	case t.hadWeights:
+		t.printf("%s: the weights are those in the store: Fit has not been called, and there is no checkpoint to load\n", t.config.Name)
 	default:
 		t.printf("%s: the weights are the initial ones: Fit has not been called, and there is no checkpoint to load\n", t.config.Name)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
+	"gonbatch/data"
 	"gonbatch/distributed"
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/unread"
@@ -56,6 +57,7 @@ type Trainer struct {
 	fitted    bool                 // Fit has trained to the end.
 	hasFailed bool                 // The callbacks know that this call of Fit has failed.
 	initial   []*initial           // In the order of the options.
+	trained   data.Dataset         // The training set; nil before Fit.
 	best      string               // What LoadBest has loaded, or LoadAverage; empty if neither was called.
 	rewound   bool                 // The loggers know where the training resumes.
 	saved     *position            // Of the newest checkpoint.
@@ -71,6 +73,7 @@ type Trainer struct {
 	isNamed     bool // The program has chosen the name.
 	isReady     bool // See ready.
 	saidWeights bool
+	hadWeights  bool // The store had trained weights when the trainer was made.
 	listener    *listener
 
 	at      position
@@ -150,6 +153,9 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 
 // open creates the trainer's parts.
 func (t *Trainer) open() error {
+	for v := range t.store.IterVariables() {
+		t.hadWeights = t.hadWeights || v.Trainable && v.HasValue()
+	}
 	t.store.SetParam("/"+model.ParamInitialSeed, int64(t.config.Seed))
 	t.rates.store = t.store
 	if err := t.rates.forget(); err != nil {

@@ -53,6 +53,21 @@ type layout struct {
 	classes map[string]int // By name.
 }
 
+// namedOnce refuses a column that is named twice, except for labels that are the inputs: a model
+// may learn to restore its input.
+func namedOnce(inputs, targets []string) error {
+	all := slices.Concat(inputs, targets)
+	if slices.Equal(inputs, targets) {
+		all = inputs
+	}
+	for i, name := range all {
+		if slices.Contains(all[:i], name) {
+			return fmt.Errorf("the column %q is named twice in the inputs %q and the labels %q", name, inputs, targets)
+		}
+	}
+	return nil
+}
+
 // newLayout returns the layout of files with these columns.
 func newLayout(c Config, columns []string) (*layout, error) {
 	l := &layout{Config: c, known: columns, classes: map[string]int{}}
@@ -70,6 +85,9 @@ func newLayout(c Config, columns []string) (*layout, error) {
 		return nil, fmt.Errorf("no inputs: it has the columns %q", columns)
 	}
 	l.used = slices.Concat(l.Inputs, targets)
+	if err := namedOnce(c.Inputs, targets); err != nil {
+		return nil, err
+	}
 	for i, class := range c.Classes {
 		if other, ok := l.classes[class]; ok {
 			return nil, fmt.Errorf("class %d and class %d have the same name, %q", other, i, class)

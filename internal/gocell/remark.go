@@ -62,10 +62,17 @@ func (c Call) startsMain() bool {
 }
 
 // CheckCall is call.Check for one of the cell's calls. It also refuses a main that begins inside a
-// string or a comment.
+// string or a comment, and arguments that the program doesn't get.
 func (c Cell) CheckCall(call Call) error {
 	err := call.check()
 	where := c.insides()[call.Line-1]
+	if err == nil && call.Name() == arguments {
+		for _, later := range c.Calls {
+			if later.Line > call.Line && (later.startsMain() || later.Name() == Test) {
+				return fmt.Errorf("%s below has the program's arguments, and these are lost: write them after it, or move %s below it", later.Name(), arguments)
+			}
+		}
+	}
 	if where == "" || err == nil && !call.startsMain() {
 		return err
 	}
@@ -85,7 +92,7 @@ type Remark struct {
 
 // Remarks returns the remarks about the cell's lines, in order.
 func (c Cell) Remarks() []Remark {
-	remarks := append(c.taken(), c.untested()...)
+	remarks := slices.Concat(c.taken(), c.untested(), c.idle())
 	slices.SortStableFunc(remarks, func(a, b Remark) int { return a.Line - b.Line })
 	return remarks
 }
@@ -111,6 +118,19 @@ func (c Cell) untested() (remarks []Remark) {
 	for _, call := range c.Calls {
 		if c.Has(Test) && call.startsMain() {
 			remarks = append(remarks, Remark{call.Line, fmt.Sprintf("the cell runs its tests, because it has a line %s, and not the main that %s begins: put them into two cells", Test, call.Name())})
+		}
+	}
+	return remarks
+}
+
+// arguments is the magic that sets a program's arguments.
+const arguments = "%args"
+
+// idle finds the arguments of a cell without a program.
+func (c Cell) idle() (remarks []Remark) {
+	for _, call := range c.Calls {
+		if call.Name() == arguments && c.FirstGo() < 0 && !c.Has(Exec) && !c.Has(Test) {
+			remarks = append(remarks, Remark{call.Line, "the cell has no program that gets these arguments: write them below the %% of one (the next cell's program gets them only if it has a func main)"})
 		}
 	}
 	return remarks

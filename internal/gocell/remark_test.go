@@ -18,6 +18,8 @@ func TestRemarks(t *testing.T) {
 		{"not closed", "var s = `\n!ls", "[{2 GoNB runs a line that begins with !, also inside a string, and drops it from the string: indent the line, or write the string in double quotes, with \\n between its lines}]", "var s = `\n"},
 		{"a whole cell", "%%bash\necho `\n!x`", "[]", "\n\n\n"},
 		{"tests and a main", "%test\nfunc TestA(t *testing.T) {}\n%%\nf()", "[{3 the cell runs its tests, because it has a line %test, and not the main that %% begins: put them into two cells}]", ""},
+		{"arguments alone", "%args -n 3", "[{1 the cell has no program that gets these arguments: write them below the %% of one (the next cell's program gets them only if it has a func main)}]", ""},
+		{"arguments", "%%\n%args -n 3\nf()", "[]", ""},
 		{"indented", "var s = `\n !ls`", "[]", "var s = `\n !ls`\n"},
 	}
 	for _, tt := range tests {
@@ -30,5 +32,22 @@ func TestRemarks(t *testing.T) {
 				t.Errorf("Go %q, want %q", got, tt.text)
 			}
 		})
+	}
+}
+
+// TestLostArguments: arguments that a later line replaces are refused.
+func TestLostArguments(t *testing.T) {
+	for source, want := range map[string]string{
+		"%args -n 3\n%%\nf()":        "%% below has the program's arguments, and these are lost: write them after it, or move %args below it",
+		"%args -n 3\n%test":          "%test below has the program's arguments, and these are lost: write them after it, or move %args below it",
+		"%%\n%args -n 3\nf()":        "<nil>",
+		"%args -n 3\nfunc main() {}": "<nil>",
+	} {
+		c := Parse(source)
+		for _, call := range c.Calls {
+			if err := c.CheckCall(call); call.Name() == "%args" && fmt.Sprint(err) != want {
+				t.Errorf("%q: %v, want %s", source, err, want)
+			}
+		}
 	}
 }

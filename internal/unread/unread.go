@@ -40,8 +40,8 @@ func Error(function string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if known, ok := err.(*failure); ok { //nolint:errorlint // one that wraps such an error is another
-		return known
+	if Is(err) {
+		return err
 	}
 	f := &failure{err: err, call: function + caller()}
 	registry.Lock()
@@ -49,6 +49,12 @@ func Error(function string, err error) error {
 	registry.unread = append(registry.unread, f)
 	time.AfterFunc(patience, func() { f.say() })
 	return f
+}
+
+// Is reports whether an error is one that Error has returned, without looking at it.
+func Is(err error) bool {
+	_, ok := err.(*failure) //nolint:errorlint // one that wraps such an error was looked at
+	return ok
 }
 
 // caller returns the place in the program that called a package of gonbatch: " (main.go:12)".

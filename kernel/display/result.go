@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/unread"
 )
 
 // ResultFile is the name of the file in the folder rundir.EnvCellDir with the cell's result: a
@@ -17,11 +18,15 @@ const ResultFile = "result.json"
 
 // Result shows values as the result of the cell. A later call replaces an earlier one. Several
 // values are the results of a call: nil values, and a last one that is a nil error, are left out.
-// In a job, Result prints the value's text, and executed.ipynb shows its other formats.
+// In a job, Result prints the value's text, and executed.ipynb shows its other formats. It panics
+// with an error of a trainer or of package distributed: nobody else will look at it.
 func Result(values ...any) {
 	values = worthShowing(values)
 	if len(values) == 0 {
 		return
+	}
+	if err, ok := values[len(values)-1].(error); ok && unread.Is(err) {
+		panic(err)
 	}
 	bundle := Bundle{Text: textOf(values)}
 	if len(values) == 1 {

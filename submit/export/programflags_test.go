@@ -28,6 +28,7 @@ func TestArgsProblem(t *testing.T) {
 		{name: "of another type", cells: flags + "\n%%\n", args: "-lr high", problem: `invalid value "high" for flag -lr: parse error`},
 		{name: "without a value", cells: flags + "\n%%\n", args: "-lr", problem: "flag needs an argument: -lr"},
 		{name: "declared later", cells: "%%\nprintln(1)" + "\n---\n" + flags, args: "-lr 3", problem: "-lr is not a flag of its program; "},
+		{name: "without its dash", cells: flags + "\n%%\n", args: "-fast lr=3", problem: `"lr=3" sets nothing: did you mean -lr=3,`, unsure: true},
 		{name: "not parsed", cells: "func main() { println(1) }", args: "-x"},
 		{name: "computed", cells: "var x = flag.Int(\"x\"+\"y\", 1, \"\")\n%%\n", args: "-z 3", problem: "-z is not a flag", unsure: true},
 		{name: "read by hand", cells: "%%\nprintln(len(os.Args))", args: "-z 3", problem: "-z is not a flag", unsure: true},

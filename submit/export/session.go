@@ -1,6 +1,7 @@
 package export
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 
@@ -63,6 +64,7 @@ func (s *session) run(cell *nbcell.Cell) (main *decl.Decl, err error) {
 	source := gocell.TypedParameters(gocell.PlainLines(cell.Source), s.sources)
 	s.sources = append(s.sources, source)
 	code := gocell.Parse(source)
+	s.checkTags(cell)
 	s.mayFail = cell.HasTag(nbcell.MayFailTag) || code.Has(gocell.AllowFail)
 	s.isTest, s.capture = code.Has(gocell.Test), script.Capture{}
 	if code.Program != nil {
@@ -96,6 +98,15 @@ func (s *session) run(cell *nbcell.Cell) (main *decl.Decl, err error) {
 		return s.testMain(cell, decls), nil
 	}
 	return decls.Main, nil
+}
+
+// checkTags warns about tags that are probably misspelled.
+func (s *session) checkTags(cell *nbcell.Cell) {
+	for _, tag := range cell.Tags {
+		if meant := nbcell.Meant(tag); meant != "" {
+			s.warn(cell, 1, fmt.Sprintf("the tag %q has no meaning for a job: did you mean %s?", tag, meant))
+		}
+	}
 }
 
 // packageClause matches a whole package clause.

@@ -48,6 +48,11 @@ func (p Program) Problem(name string, args []string, folder string) (problem str
 	}
 	err := set.Parse(args)
 	if err == nil || errors.Is(err, flag.ErrHelp) {
+		for _, arg := range set.Args() {
+			if name, _, assigns := strings.Cut(arg, "="); assigns && set.Lookup(name) != nil {
+				return fmt.Sprintf("%q sets nothing: did you mean -%[1]s, before all arguments that are not flags?", arg), false
+			}
+		}
 		return p.configProblem(set, folder), true
 	}
 	problem = err.Error()

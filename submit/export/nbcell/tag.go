@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/nearest"
 )
 
 // SkipTags are the tags that leave a whole cell out.
@@ -70,6 +71,14 @@ var otherTags = []string{
 	"remove-cell", "remove-input", "remove-output", "remove_cell", "remove_input", "remove_output",
 	"hide-cell", "hide-input", "hide-output", "hide_input", "hide_output",
 	"inactive-go", "scrolled", "nbval-ignore-output", "nbval-skip",
+}
+
+// Meant returns the tag that a misspelled one was probably meant to be, or "".
+func Meant(tag string) string {
+	if IsReserved(tag) {
+		return ""
+	}
+	return strings.Join(nearest.Words(strings.ToLower(tag), slices.Concat(SkipTags, OnceTags, []string{MayFailTag, ParametersTag})), " or ")
 }
 
 // IsReserved reports whether a tag has a meaning, for a job or for another tool, so that it never
