@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.cache/bin:$(PATH)
 export GOFLAGS := $(GOFLAGS) -trimpath
 
 # The longest packages come first; otherwise they would run alone at the end.
-TESTS ?= ./tests ./trainer ./tests/... ./...
+TESTS ?= ./tests ./trainer ./distributed ./kernel ./tests/... ./...
 # How many tests of a package run at once, if they mostly wait.
 WAITING ?= 4
 
