@@ -55,7 +55,7 @@ var decaying = []reflect.Type{reflect.TypeOf(optimizer.Adam().Done()), reflect.T
 
 // hasDecay reports whether an objective's optimizer decays weights.
 func hasDecay(o Objective) bool {
-	decay, _ := settings(reflect.ValueOf(o.Optimizer), plain(reflect.TypeOf(o.Optimizer)).PkgPath(), deepest)["weight_decay"].(float64)
+	decay, _ := settings(reflect.ValueOf(o.Optimizer), plain(reflect.TypeOf(o.Optimizer)).PkgPath(), deepest)[weightDecay].(float64)
 	return slices.Contains(decaying, reflect.TypeOf(o.Optimizer)) && decay > 0
 }
 

@@ -23,6 +23,20 @@ func TestDiverges(t *testing.T) {
 	}
 }
 
+// TestZeroSchedule: a schedule under which nothing is trained is said.
+func TestZeroSchedule(t *testing.T) {
+	for want, factor := range map[bool]trainer.ScheduleFunc{
+		true:  func(step, total int) float64 { return float64(step / total) },
+		false: func(step, total int) float64 { return float64(step) / float64(total) },
+	} {
+		tr, out := newTrainer(t, trainer.Config{MaxEpochs: 1, BatchSize: 20, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}, sgdTask(0.1), trainer.WithSchedule(factor))
+		mustFit(t, tr)
+		if got := strings.Contains(out.String(), "warning: the schedule's factor is 0 for all 7 updates: the weights stay as they are"); got != want {
+			t.Errorf("%v, want %v:\n%s", got, want, out)
+		}
+	}
+}
+
 // TestSameSets: a validation on the training set is said.
 func TestSameSets(t *testing.T) {
 	for n, want := range map[int]bool{40: true, 60: false, 41: false} {

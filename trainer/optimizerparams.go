@@ -12,6 +12,9 @@ import (
 // learningRate is the hyper-parameter with an optimizer's own rate, before any schedule.
 const learningRate = "learning_rate"
 
+// weightDecay is the hyper-parameter by which an optimizer makes weights smaller.
+const weightDecay = "weight_decay"
+
 // optimizerParams returns the hyper-parameters of an objective's optimizer: its type and, from its
 // fields, the numbers and booleans, which GoMLX's optimizers don't export. The learning rate of one
 // that has it from elsewhere is known later: see rates.params.
@@ -33,13 +36,18 @@ func optimizerParams(o Objective) map[string]any {
 // unsetRate is the learning rate of GoMLX's optimizers that have their default.
 const unsetRate = -1
 
-// checkRate refuses a learning rate of 0, which trains nothing, and one below, for which GoMLX's
-// optimizers take their default.
-func checkRate(o Objective) error {
+// checkNumbers refuses a learning rate of 0, which trains nothing, one below, for which GoMLX's
+// optimizers take their default, and a weight decay that makes weights grow.
+func checkNumbers(o Objective) error {
 	kind := reflect.TypeOf(o.Optimizer)
 	for name, value := range settings(reflect.ValueOf(o.Optimizer), plain(kind).PkgPath(), deepest) {
-		if rate, isNumber := value.(float64); isNumber && strings.HasSuffix(name, learningRate) && !(rate > 0) && rate != unsetRate {
-			return fmt.Errorf("the learning rate of %s is %g: it must be above 0", kind, rate)
+		number, isNumber := value.(float64)
+		switch {
+		case !isNumber:
+		case strings.HasSuffix(name, learningRate) && !(number > 0) && number != unsetRate:
+			return fmt.Errorf("the learning rate of %s is %g: it must be above 0", kind, number)
+		case name == weightDecay && !(number >= 0):
+			return fmt.Errorf("the weight decay of %s is %g: it can't be negative", kind, number)
 		}
 	}
 	return nil

@@ -100,6 +100,16 @@ func (r *rates) factor(step, total int) float64 {
 	return r.schedule.Factor(step, total) * r.reduced
 }
 
+// areZero reports whether the schedule's factor is 0 for all updates of a training.
+func (r *rates) areZero(total int) bool {
+	for step := range total {
+		if r.factor(step, total) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // set sets the rates for an update.
 func (r *rates) set(step, total int) error {
 	if r.schedule == nil || !r.built { // Looking for a variable before that would create it, out of order.

@@ -190,9 +190,13 @@ func TestSGDPrecisions(t *testing.T) {
 	}
 }
 
-// TestRateBelowZero: GoMLX's optimizers would take their default instead.
+// TestRateBelowZero: GoMLX's optimizers would take their default instead, or train nothing.
 func TestRateBelowZero(t *testing.T) {
-	for rate, wrong := range map[float64]bool{-0.1: true, math.NaN(): true, -1: false, 0.1: false} {
+	decay := optimizer.Adam().WeightDecay(-0.1).Done()
+	if _, err := trainer.New(world(t), trainer.Config{}, trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, decay)); err == nil || !strings.Contains(err.Error(), "weight decay of *optimizer.adam is -0.1: it can't be negative") {
+		t.Errorf("negative weight decay: %v", err)
+	}
+	for rate, wrong := range map[float64]bool{0: true, -0.1: true, math.NaN(): true, -1: false, 0.1: false} {
 		for _, o := range []optimizer.Interface{optimizer.Adam().LearningRate(rate).Done(), optimizer.StochasticGradientDescent().WithLearningRate(rate).Done()} {
 			_, err := trainer.New(world(t), trainer.Config{}, trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, o))
 			if wrong != (err != nil) || wrong && !strings.Contains(err.Error(), "it must be above 0") {

@@ -138,7 +138,7 @@ func (o Objective) check(all int) error {
 	if own, ok := o.Optimizer.(interface{ check() error }); ok {
 		return own.check()
 	}
-	return checkRate(o)
+	return checkNumbers(o)
 }
 
 // apart refuses two objectives that share variables, because two optimizers would change them.

@@ -121,3 +121,40 @@ func TestEarlierJobRuns(t *testing.T) {
 		t.Errorf("the jobs are %v", got)
 	}
 }
+
+// TestEndedUnmarked: a job is cancelled after the ranks of its cell have recorded that they ended
+// well, before it could mark the cell. The cell doesn't run again, unless a resumption since then
+// has asked for it.
+func TestEndedUnmarked(t *testing.T) {
+	w := newWorld(t, 3)
+	w.write("jobs/1", "PENDING "+w.run.Script()+"\n")
+	w.write("last", "1\n")
+	w.begin("1")
+	ends := func(code int) {
+		t.Helper()
+		if err := (rundir.End{Code: code}).Write(w.run, 1, "train"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ends(1)
+	w.set("1", "CANCELLED")
+	w.says("job 2", "resume", w.run.Name())
+	ends(0)
+	w.set("2", "CANCELLED")
+	w.says("job 3", "resume", w.run.Name())
+	w.begin("3")
+	w.set("3", "CANCELLED")
+	w.says("job 4", "resume", w.run.Name())
+	w.begin("4")
+	if err := (rundir.End{}).Write(w.run, 3, "train"); err != nil {
+		t.Fatal(err)
+	}
+	w.set("4", "CANCELLED")
+	w.says("job 5", "resume", w.run.Name())
+	if !rundir.IsFinished(w.run, "train") {
+		t.Error("the cell is not marked")
+	}
+	w.begin("5")
+	w.set("5", "COMPLETED")
+	w.says("has nothing left to do", "resume", w.run.Name())
+}

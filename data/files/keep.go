@@ -64,6 +64,22 @@ func inMemory(build func(io.Writer) error) (*Kept, error) {
 	return &Kept{bytes.NewReader(buffer.Bytes()), int64(buffer.Len()), "in memory"}, nil
 }
 
+const (
+	hashedBlocks = 64
+	blockBytes   = 1 << 20
+)
+
+// Hash hashes the content: all of up to 64 MiB, or 64 blocks of 1 MiB that are spread evenly.
+func (k *Kept) Hash() string {
+	hash := sha256.New()
+	for at, step := int64(0), max(blockBytes, k.Size/hashedBlocks); at < k.Size; at += step {
+		if _, err := io.Copy(hash, io.NewSectionReader(k, at, min(blockBytes, k.Size-at))); err != nil {
+			fmt.Fprintln(hash, err)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:32]
+}
+
 // inFolder opens the file in a folder. One that was made from other files, or from the same ones
 // before they changed, is replaced.
 func (d Derived) inFolder(dir string, build func(io.Writer) error) (*Kept, error) {

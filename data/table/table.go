@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -42,7 +43,7 @@ type Rows interface {
 type Table struct {
 	layout      *layout
 	kept        *files.Kept // Rows of numbers of 4 bytes.
-	fingerprint string
+	fingerprint func() string
 }
 
 var (
@@ -89,7 +90,8 @@ func open(list []files.File, format Format, c Config) (*Table, error) {
 	if kept.Size%l.rowSize() != 0 {
 		return nil, fmt.Errorf("the kept numbers are damaged: remove %s", kept.Path)
 	}
-	return &Table{l, kept, files.Fingerprint(list, kind)}, nil
+	fingerprint := sync.OnceValue(func() string { return files.Fingerprint(list, kind+" "+kept.Hash()) })
+	return &Table{l, kept, fingerprint}, nil
 }
 
 // layoutOf returns the layout of files like the first one.
@@ -158,9 +160,9 @@ func (t *Table) Name() string { return t.layout.Name }
 // Len returns the number of rows.
 func (t *Table) Len() int { return int(t.kept.Size / t.layout.rowSize()) }
 
-// Fingerprint hashes the names and sizes of the files, and the configuration. It implements
-// data.Fingerprinted.
-func (t *Table) Fingerprint() string { return t.fingerprint }
+// Fingerprint hashes the names and sizes of the files, the configuration, and the numbers: of more
+// than 64 MiB, a part. It implements data.Fingerprinted.
+func (t *Table) Fingerprint() string { return t.fingerprint() }
 
 // Classes returns the names of the classes, if the configuration has some. It implements
 // data.Classed.

@@ -317,6 +317,9 @@ func TestFingerprint(t *testing.T) {
 	if again := open("a,b\n1,cat\n", "cat", "dog"); again.Fingerprint() != first.Fingerprint() || first.Fingerprint() == "" {
 		t.Errorf("%q, in another folder %q", first.Fingerprint(), again.Fingerprint())
 	}
+	if open("a,b\n2,cat\n", "cat", "dog").Fingerprint() == first.Fingerprint() || open("a,b\n1,dog\n", "cat", "dog").Fingerprint() == first.Fingerprint() {
+		t.Error("other numbers or classes have the same fingerprint")
+	}
 	if open("a,b\n1,cat\n", "dog", "cat").Fingerprint() == first.Fingerprint() || open("a,b\n11,cat\n", "cat", "dog").Fingerprint() == first.Fingerprint() {
 		t.Error("other classes, or other files, have the same")
 	}

@@ -90,6 +90,21 @@ func ReadEnds(d Dir, start int, cell string) (map[int]End, error) {
 	return ends, nil
 }
 
+// HaveSucceeded reports whether all ranks of a cell have recorded in a start of the run that they
+// ended well, and not because they were told to stop.
+func HaveSucceeded(d Dir, start int, cell string, ranks int) bool {
+	ends, err := ReadEnds(d, start, cell)
+	if _, stopped := os.Stat(d.Stopped(strconv.Itoa(start))); err != nil || stopped == nil {
+		return false
+	}
+	for rank := range ranks {
+		if end, ok := ends[rank]; !ok || end.Code != 0 || end.Saved {
+			return false
+		}
+	}
+	return true
+}
+
 // FirstFailed returns the end of the rank that failed first. Ranks that were told to stop failed
 // because of another, if there is one. ok is false if none has failed.
 func FirstFailed(ends map[int]End) (first End, ok bool) {

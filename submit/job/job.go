@@ -335,8 +335,7 @@ func (j *Job) endedBefore(cell rundir.Cell) bool {
 	if err != nil || id == "" || before < 1 || before > len(starts) || starts[before-1].ID != id {
 		return false
 	}
-	f := j.judge(cell, before, 0, nil)
-	return f.All && !f.Saved && f.Err == nil && rundir.MarkFinished(j.Spec.RunDir, cell.Name, before) == nil
+	return rundir.HaveSucceeded(j.Spec.RunDir, before, cell.Name, j.Spec.TasksOf(cell)) && rundir.MarkFinished(j.Spec.RunDir, cell.Name, before) == nil
 }
 
 // setup runs the setup.

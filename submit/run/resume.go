@@ -50,6 +50,9 @@ func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s 
 	if r, err = rs.mayResume(ctx, r, noSubmit); err != nil {
 		return s, err
 	}
+	if err := markEnded(r); err != nil {
+		return s, err
+	}
 	asked, before, err := rs.resumedSpec(r, c)
 	if err != nil {
 		return s, err
@@ -77,6 +80,30 @@ func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s 
 		return s, err
 	}
 	return rs.handOver(ctx, r.Scheduler, decided, noSubmit)
+}
+
+// markEnded records that a cell ended well if its ranks have, in the run's last start, and the job
+// was cancelled or lost before it could. A start before the last resumption no longer counts: that
+// may have asked for other arguments.
+func markEnded(r Run) error {
+	dir, resumed := r.Dir, r.Manifest.Resumed
+	spec, err := submit.ReadSpec(dir)
+	if err != nil {
+		return fmt.Errorf("run %s cannot be resumed: %w", dir.Name(), err)
+	}
+	start, err := rundir.CountStarts(dir)
+	if err != nil || len(resumed) > 0 && resumed[len(resumed)-1].Starts == start {
+		return err
+	}
+	for _, cell := range spec.Cells {
+		if rundir.IsFinished(dir, cell.Name) || !rundir.HaveSucceeded(dir, start, cell.Name, spec.TasksOf(cell)) {
+			continue
+		}
+		if err := rundir.MarkFinished(dir, cell.Name, start); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resumedSpec returns the job as it was submitted, with the user's changes, and the arguments that
@@ -112,6 +139,9 @@ func needWork(m rundir.Manifest, spec submit.JobSpec, again []rundir.Cell) error
 		}
 	}
 	if left == 0 {
+		if now, err := rundir.ReadManifest(spec.RunDir); err != nil || submit.State(now.State) != submit.Completed {
+			return err // A job has to say that the run is completed.
+		}
 		hint := ""
 		if _, err := firstToTrain(spec); err == nil {
 			hint = fmt.Sprintf("; to train on, pass arguments: submit resume %s -- -max_epochs 20", spec.RunDir.Name())
