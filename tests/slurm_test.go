@@ -190,9 +190,15 @@ const patience = 5 * time.Minute
 // eventually waits until done reports true.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(200 * time.Millisecond) {
+	within(t, patience, what, done)
+}
+
+// within waits until done, and fails the test after a limit.
+func within(t *testing.T, limit time.Duration, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !done(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v: still waiting until %s", patience, what)
+			t.Fatalf("after %v: still waiting until %s", limit, what)
 		}
 	}
 }

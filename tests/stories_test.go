@@ -198,12 +198,16 @@ func TestRandomStories(t *testing.T) {
 	}
 }
 
+// longestWait is longer than a job waits for nodes that SLURM believes to be busy, as after a crash
+// of a node that is back before slurmctld has noticed.
+const longestWait = 15 * time.Minute
+
 // finish waits for the run's end, and resumes it until it is completed.
 func (s *story) finish(t *testing.T, run rundir.Dir) {
 	t.Helper()
 	for range 12 {
 		var r report.Run
-		eventually(t, "the run has ended", func() bool {
+		within(t, longestWait, "the run has ended", func() bool {
 			if r = s.report(t, run); strings.Contains(r.Message, "held") {
 				s.do("scontrol", "release", r.Job)
 			}
