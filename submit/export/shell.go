@@ -42,7 +42,17 @@ func (s *session) takeShells() []shellCommand {
 }
 
 // shellLine handles a ! line.
-func (s *session) shellLine(m played) error { return s.queue(m, script.Line(m.Text)) }
+func (s *session) shellLine(m played) error {
+	s.checkBackground(m, m.Text)
+	return s.queue(m, script.Line(m.Text))
+}
+
+// checkBackground warns about what commands leave running: in the kernel it would go on.
+func (s *session) checkBackground(m played, commands string) {
+	if script.LeavesRunning(commands) {
+		s.warn(m.cell, m.Line, "what this leaves running in the background ends with it in a job: if a program needs it, start it there (os/exec)")
+	}
+}
 
 // shellCell implements %%bash and %%sh.
 func (s *session) shellCell(m played) error {
@@ -50,6 +60,7 @@ func (s *session) shellCell(m played) error {
 	if args := m.Args(); len(args) > 0 {
 		return m.errorf("%s takes no arguments; write %%%%script %s %s", m.Name(), shell, strings.Join(args, " "))
 	}
+	s.checkBackground(m, m.body())
 	return s.queue(m, script.Feed([]string{shell}, "\n"+m.body()))
 }
 
