@@ -15,6 +15,7 @@ import (
 
 	"gonbatch/internal/proc"
 	"gonbatch/internal/rundir"
+	"gonbatch/submit"
 )
 
 // TestAlone: when the process that started a rank has been killed, the rank gets SIGTERM, once. It
@@ -76,15 +77,7 @@ func endsAlone(t *testing.T, dir rundir.Dir, after time.Duration, signal syscall
 		t.Fatal(err)
 	}
 	defer syscall.Kill(-group, syscall.SIGKILL) //nolint:errcheck // it fails when all have ended
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		left := living(group)
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("after %s: %v are left", after, left)
-		}
-	}
+	allEnd(t, group)
 }
 
 // living are the processes of a group that have not ended. Others may stay until init waits for
@@ -98,6 +91,19 @@ func living(group int) []int {
 		stat, err := process.Stat()
 		return err != nil || stat.State == "Z"
 	})
+}
+
+// TestLeftInStep: what a shell command leaves running in a step of SLURM ends with it, so that a
+// job behaves as one on this machine. SLURM ends it only where it tracks processes by cgroups.
+func TestLeftInStep(t *testing.T) {
+	cmd := newRank(newRun(t, 1, "sleep 97 & exit 0"))
+	cmd.Args = []string{cmd.Args[0], submit.RankName, submit.RankStep, cmd.Args[2], "shell"}
+	cmd.Env = append(cmd.Env, "SLURM_JOB_ID=1", "SLURM_STEP_ID=0")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	allEnd(t, cmd.Process.Pid)
 }
 
 // TestUnreaped: a rank leaves nothing when its program has ended, even if nobody waits for it, as
@@ -115,7 +121,13 @@ func TestUnreaped(t *testing.T) {
 	}()
 	waitFor(t, filepath.Join(cmd.Args[2], "runs"))
 	_ = cmd.Process.Signal(syscall.SIGTERM)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	allEnd(t, group)
+}
+
+// allEnd fails the test unless all processes of a group end soon.
+func allEnd(t *testing.T, group int) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		left := living(group)
 		if len(left) == 0 {
 			return

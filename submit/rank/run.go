@@ -52,8 +52,8 @@ func (p *process) run() int {
 		end.CPU = (p.ProcessState.UserTime() + p.ProcessState.SystemTime()).Seconds()
 	}
 	code = p.report(end)
-	if p.step == "" && leads() {
-		p.tell(syscall.SIGKILL) // What is left of the group. SLURM ends its step by itself.
+	if leads() && (p.step == "" || p.cell.Once) { // In a step of several tasks, these share a group.
+		p.tell(syscall.SIGKILL) // What the program has left running.
 	}
 	return code
 }
