@@ -57,13 +57,15 @@ func Classes(ds Dataset) []string {
 	return nil
 }
 
-// Inputs returns the names of the columns of a dataset's input, as a table has them, or nil. The
-// datasets of this package that wrap another one have the other's.
-func Inputs(ds Dataset) []string {
-	if ds, ok := ds.(interface{ Inputs() []string }); ok {
-		return ds.Inputs()
+// Columns returns the names of the columns of a dataset's input and of its labels, as a table has
+// them, or nil. The datasets of this package that wrap another one have the other's.
+func Columns(ds Dataset) (inputs, labels []string) {
+	if ds, ok := ds.(interface {
+		Columns() (inputs, labels []string)
+	}); ok {
+		return ds.Columns()
 	}
-	return nil
+	return nil, nil
 }
 
 var (

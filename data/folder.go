@@ -34,6 +34,9 @@ type FolderConfig struct {
 	// those of the default, which decodes them fully. It has an effect only with libjpeg-turbo: see
 	// JPEGDecoder.
 	Reduced bool
+	// Classes are the names of the classes, in the order of their numbers, such as those of a
+	// training set. Some may have no images. Default: the names of the folders, in their order.
+	Classes []string
 	// Unlabeled takes all images in the folder and its subfolders, without classes and labels:
 	// those for which a model is to predict the class.
 	Unlabeled bool
@@ -52,12 +55,12 @@ type Folder struct {
 }
 
 // ImageFolder finds the images in dir, which has a folder for each class, named after it:
-// dir/cats/1.jpg, dir/dogs/a/2.png. The classes are numbered in the order of their names, and the
-// images in the order of their paths. Links are followed. Images are files whose names end in .jpg,
-// .jpeg, .png or .gif, and which of these formats they have does not depend on the name; only the
-// first frame of an animated GIF is used. Other files are ignored, and so are files and folders
-// whose names begin with a dot. An image of another format, a class without images, or an image
-// outside a class is an error.
+// dir/cats/1.jpg, dir/dogs/a/2.png. The classes are numbered in the order of their names, or of
+// FolderConfig.Classes, and the images in the order of their paths. Links are followed. Images are
+// files whose names end in .jpg, .jpeg, .png or .gif, and which of these formats they have does not
+// depend on the name; only the first frame of an animated GIF is used. Other files are ignored, and
+// so are files and folders whose names begin with a dot. An image of another format, a folder
+// without images, or an image outside a class is an error.
 //
 // Pixels range from 0 (black) to 1. Transparent ones are drawn on black. The orientation that a
 // camera notes in a photo's EXIF header is ignored, as in torchvision. JPEGs are decoded by
@@ -97,6 +100,7 @@ func (f *Folder) find(dir string) error {
 	if err != nil {
 		return err
 	}
+	f.classes = slices.Clone(f.config.Classes)
 	for _, entry := range entries {
 		if hidden(entry) {
 			continue
@@ -117,7 +121,7 @@ func (f *Folder) find(dir string) error {
 			return fmt.Errorf("%s belongs to no class: move it to a folder named after its class, or set Unlabeled for images without classes", entry.Name())
 		}
 	}
-	if len(f.classes) == 0 {
+	if len(f.paths) == 0 {
 		return errors.New("it has no folders: it needs one for each class, or set Unlabeled for images without classes")
 	}
 	return nil
@@ -128,13 +132,18 @@ func (f *Folder) addClass(path string) error {
 	if err := f.addImages(path); err != nil {
 		return err
 	}
+	name := filepath.Base(path)
 	if len(f.paths) == before {
-		return fmt.Errorf("the class %s has no images (%s)", filepath.Base(path), strings.Join(readable, ", "))
+		return fmt.Errorf("the class %s has no images (%s)", name, strings.Join(readable, ", "))
 	}
-	for range len(f.paths) - before {
-		f.labels = append(f.labels, int32(len(f.classes)))
+	if len(f.config.Classes) == 0 {
+		f.classes = append(f.classes, name)
 	}
-	f.classes = append(f.classes, filepath.Base(path))
+	class := slices.Index(f.classes, name)
+	if class < 0 {
+		return fmt.Errorf("the folder %s is none of the classes %q", name, f.classes)
+	}
+	f.labels = append(f.labels, slices.Repeat([]int32{int32(class)}, len(f.paths)-before)...)
 	return nil
 }
 

@@ -109,6 +109,27 @@ func TestImageFolder(t *testing.T) {
 	}
 }
 
+// TestImageFolderClasses: a set has the numbers of another one's classes, also without images of
+// all of them.
+func TestImageFolderClasses(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"apple/1.png", "zebra/1.png", "zebra/2.png"} {
+		writeFile(t, encoded(t, name, 8, 8, red), dir, name)
+	}
+	classes := []string{"zebra", "dog", "apple"}
+	ds, err := data.ImageFolder(dir, data.FolderConfig{Classes: classes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, labels, err := ds.Batch([]int{0, 1, 2})
+	if err != nil || !slices.Equal(tensors.MustCopyFlatData[int32](labels[0]), []int32{2, 0, 0}) || !slices.Equal(ds.Classes(), classes) {
+		t.Errorf("labels %v, classes %q, %v", labels, ds.Classes(), err)
+	}
+	if _, err := data.ImageFolder(dir, data.FolderConfig{Classes: classes[:2]}); err == nil || !strings.Contains(err.Error(), `the folder apple is none of the classes ["zebra" "dog"]`) {
+		t.Errorf("a folder of another class: %v", err)
+	}
+}
+
 // TestImageFolderScales: an image covers the size, and its center is kept; gray is the luma.
 func TestImageFolderScales(t *testing.T) {
 	wide := image.NewRGBA(image.Rect(0, 0, 90, 30)) // Red, blue and red thirds.

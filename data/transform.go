@@ -70,8 +70,9 @@ func Normalize(mean, std []float32) Transform {
 		if slices.ContainsFunc(std, func(s float32) bool { return !(s > 0) }) {
 			return fmt.Errorf("Normalize: the standard deviations must be more than 0, got %v", std)
 		}
-		if slices.ContainsFunc(mean, func(m float32) bool { return !(m >= 0 && m <= 1) }) {
-			return fmt.Errorf("Normalize: the means %v are not of pixels, which are from 0 to 1: divide those of pixels up to 255 by 255, and their standard deviations", mean)
+		outside := func(v float32) bool { return !(v >= 0 && v <= 1) }
+		if slices.ContainsFunc(mean, outside) && !slices.ContainsFunc(im.Pixels, outside) {
+			return fmt.Errorf("Normalize: the means %v are not those of pixels, which are from 0 to 1 here: divide means and standard deviations of pixels up to 255 by 255", mean)
 		}
 		for i := range im.Pixels {
 			im.Pixels[i] = (im.Pixels[i] - mean[i%im.Channels]) / std[i%im.Channels]

@@ -18,8 +18,8 @@ func (w wrapped) Describe() string { return Describe(w.Dataset) }
 // Classes implements Classed.
 func (w wrapped) Classes() []string { return Classes(w.Dataset) }
 
-// Inputs returns the other's columns.
-func (w wrapped) Inputs() []string { return Inputs(w.Dataset) }
+// Columns returns the other's columns.
+func (w wrapped) Columns() (inputs, labels []string) { return Columns(w.Dataset) }
 
 // fingerprint returns that of a wrapper, which depends on these settings.
 func (w wrapped) fingerprint(format string, settings ...any) string {

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -103,7 +104,8 @@ func (t *Trainer) use(best *checkpoint.Snapshot, from origin) error {
 	if !t.resumed {
 		t.sayBuild(from)
 	}
-	if t.at.Validation != "" && from.At.Validation != t.at.Validation {
+	t.means = cmp.Or(t.means, &from.At.Means)
+	if otherSet(t.config.Checkpoint.Monitor, from.At.Validation, t.at.Validation) {
 		t.printf("%swarning: %s was the best of its validations, which were of another set\n", t.label(), from.Path)
 	}
 	t.loaded, t.saidWeights, t.best = true, true, from.Path

@@ -23,8 +23,11 @@ import (
 // nil. It is collective, and each rank gets the counts of all ranks.
 func (t *Trainer) Confusion(ctx context.Context, ds data.Dataset, classes []string) (c *Confusion, err error) {
 	defer func() { err = unread.Error("trainer.Confusion", err) }()
+	if err := sameOrder(classes, data.Classes(ds)); err != nil {
+		return nil, fmt.Errorf("trainer: %s: confusion of %s: %w", t.config.Name, ds.Name(), err)
+	}
 	var own [][]int
-	err = t.predictPart(ctx, ds, sameMeaning, func(indices []int, predictions, labels []*tensors.Tensor) (err error) {
+	err = t.predictPart(ctx, ds, (*meaning).check, func(indices []int, predictions, labels []*tensors.Tensor) (err error) {
 		own, err = count(own, indices, predictions, labels)
 		return err
 	})

@@ -2,7 +2,7 @@ package trainer
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	"gonbatch/data"
 	"gonbatch/internal/plural"
@@ -50,45 +50,41 @@ func (t *Trainer) compareIdentity(from origin, identity facts) error {
 	return nil
 }
 
-// sameMeaning returns an error if the inputs or the labels of a dataset mean something else than
-// those of the training set.
-func sameMeaning(training, ds data.Dataset) error {
-	if err := sameInputs(training, ds); err != nil {
-		return err
+// validationSets returns the fingerprints of the validation sets, by the stage of their metrics.
+func (t *Trainer) validationSets(validation data.Dataset) map[string]string {
+	all := map[string]string{}
+	if validation != nil {
+		all[valStage] = data.Fingerprint(t.limited(validation, t.config.LimitValBatches))
 	}
-	return sameNames("classes", data.Classes, training, ds)
+	for _, v := range t.further {
+		all[v.stage()] = data.Fingerprint(t.limited(v.data, t.config.LimitValBatches))
+	}
+	return all
 }
 
-// sameInputs is sameMeaning of the inputs alone.
-func sameInputs(training, ds data.Dataset) error {
-	return sameNames("inputs", data.Inputs, training, ds)
+// otherSet reports whether a monitored metric is of another validation set than it was.
+func otherSet(monitor string, was, is map[string]string) bool {
+	stage, _, _ := strings.Cut(monitor, "/")
+	return was[stage] != "" && is[stage] != "" && was[stage] != is[stage]
 }
 
-// sameNames returns an error if a dataset has other names of what than the training set, as far as
-// both have some.
-func sameNames(what string, of func(data.Dataset) []string, training, ds data.Dataset) error {
-	if own, trained := of(ds), of(training); len(own) > 0 && len(trained) > 0 && !slices.Equal(own, trained) {
-		return fmt.Errorf("%s has the %s %q, and the training set %s has %q: give both the same, in the same order", ds.Name(), what, own, training.Name(), trained)
+// forgetOtherSets forgets what was best on another validation set: it says nothing about this one.
+func (t *Trainer) forgetOtherSets(from origin, sets map[string]string) {
+	c, was := t.config, from.At.Validation
+	best, stop := otherSet(c.Checkpoint.Monitor, was, sets), otherSet(c.EarlyStopping.Monitor, was, sets)
+	rate := c.Schedule.Kind == "plateau" && otherSet(c.Schedule.Monitor, was, sets)
+	if best {
+		t.at.Best, t.at.BestOf = nil, ""
 	}
-	return nil
-}
-
-// fingerprintOf identifies what is validated; "" if nothing is.
-func (t *Trainer) fingerprintOf(validation data.Dataset) string {
-	if validation == nil {
-		return ""
+	if stop {
+		t.at.Stopping = stopping{}
 	}
-	return data.Fingerprint(t.limited(validation, t.config.LimitValBatches))
-}
-
-// compareValidation forgets what was best on another validation set: it says nothing about this
-// one.
-func (t *Trainer) compareValidation(from origin, validation string) {
-	if from.At.Validation == "" || validation == "" || from.At.Validation == validation {
-		return
+	if rate {
+		t.at.Plateau = plateau{Reductions: t.at.Plateau.Reductions}
 	}
-	t.printf("%swarning: the validation set is not that of %s: what was best on that one is forgotten\n", t.label(), from.Path)
-	t.at.Best, t.at.BestOf, t.at.Stopping, t.at.Plateau = nil, "", stopping{}, plateau{Reductions: t.at.Plateau.Reductions}
+	if best || stop || rate {
+		t.printf("%swarning: the validation set is not that of %s: what was best on that one is forgotten\n", t.label(), from.Path)
+	}
 }
 
 // untilEpochEnd is the advice on changes to an epoch that has begun.

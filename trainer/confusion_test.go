@@ -97,6 +97,7 @@ func testConfusionRefuses(t *testing.T) {
 		{wide, regression{9, dtypes.Float32}, nil, "they must be the classes' numbers, ["},
 		{wide, ranktest.Blobs(40), nil, "the model has the classes 0 to 1"},
 		{unsure, ranktest.Blobs(9), nil, "and NaN is no score"},
+		{plainNet, described{Dataset: ranktest.Blobs(9), classes: []string{"a", "b", "c", "d"}}, []string{"b", "a", "c", "d"}, `the classes ["b" "a" "c" "d"] are those of the set in another order`},
 		{plainNet, ranktest.Blobs(9), []string{"cat", "dog"}, "the names are for 2 classes, the model predicts 4"},
 	} {
 		tr, _ := newTrainer(t, trainer.Config{}, trainer.Supervised(c.net, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1)))

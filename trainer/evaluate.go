@@ -59,6 +59,9 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 	if err := t.ready(ctx, ds); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
+	if err := t.means.check(ds); err != nil {
+		return nil, fmt.Errorf("trainer: %s: %s: %w", t.config.Name, ds.Name(), err)
+	}
 	limit, _ := t.evalLimit(stage)
 	ds = t.limited(ds, limit)
 	t.stepper.evalBounds.forget()

@@ -53,7 +53,14 @@ var notIdentity = []string{
 
 // setFacts returns those of a dataset.
 func setFacts(what string, ds data.Dataset) facts {
-	return facts{"the number of examples of the " + what: fmt.Sprint(ds.Len()), fingerprintOf(what): data.Fingerprint(ds)}
+	all := facts{"the number of examples of the " + what: fmt.Sprint(ds.Len()), fingerprintOf(what): data.Fingerprint(ds)}
+	m := meaningOf(ds)
+	for name, list := range map[string][]string{"input columns": m.Inputs, "label columns": m.Labels, "classes": m.Classes} {
+		if len(list) > 0 {
+			all["the list of the "+what+"'s "+name] = fmt.Sprintf("%q", list)
+		}
+	}
+	return all
 }
 
 func fingerprintOf(what string) string { return "the fingerprint of the " + what }
@@ -81,15 +88,12 @@ func (t *Trainer) ranksAgree(training, validation data.Dataset) (identity facts,
 // trainingSet is what facts call it.
 const trainingSet = "training set"
 
-// ranksHave returns an error on all ranks if they don't have the same dataset, or if it means
-// something else than the training set. It is collective.
+// ranksHave returns an error on all ranks if they don't have the same dataset. It is collective.
 func (t *Trainer) ranksHave(ds data.Dataset) error {
-	if t.world.Size() > 1 {
-		if err := t.sameOnRanks(setFacts("dataset", ds)); err != nil {
-			return err
-		}
+	if t.world.Size() == 1 {
+		return nil
 	}
-	return sameMeaning(t.trained, ds)
+	return t.sameOnRanks(setFacts("dataset", ds))
 }
 
 // sameOnRanks returns an error on all ranks if their facts differ. It is collective.

@@ -74,13 +74,8 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err != nil {
 		return err
 	}
-	if t.trained = training; validation != nil {
-		err = sameMeaning(training, validation)
-	}
-	for _, v := range t.further {
-		err = errors.Join(err, sameMeaning(training, v.data))
-	}
-	if err != nil {
+	t.means = meaningOf(training)
+	if err := t.checkMeanings(validation); err != nil {
 		return err
 	}
 	l, err := t.loader(training)
@@ -94,10 +89,15 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if t.plan, err = newPlan(t.config, training, l); err != nil {
 		return err
 	}
-	if err := t.resume(identity, t.fingerprintOf(validation)); err != nil {
+	sets := t.validationSets(validation)
+	if err := t.resume(identity, sets); err != nil {
 		return err
 	}
-	t.at.Facts, t.at.Validation = identity, t.fingerprintOf(validation)
+	t.at.Facts, t.at.Means = identity, *t.means
+	for stage, known := range t.at.Validation {
+		sets[stage] = cmp.Or(sets[stage], known)
+	}
+	t.at.Validation = sets
 	if err := t.resumeStream(l); err != nil {
 		return err
 	}

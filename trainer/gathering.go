@@ -34,6 +34,9 @@ func (t *Trainer) predictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 	if err := t.ranksHave(ds); err != nil {
 		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
 	}
+	if err := t.means.checkInputs(ds); err != nil {
+		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
+	}
 	ds = t.limited(ds, t.config.LimitPredictBatches)
 	turns := turns{examples: ds.Len(), ranks: t.world.Size(), size: min(t.config.EvalBatchSize, ds.Len())}
 	alone := func(indices []int, predictions []*tensors.Tensor) error {

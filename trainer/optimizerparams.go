@@ -45,9 +45,9 @@ func checkNumbers(o Objective) error {
 		switch {
 		case !isNumber:
 		case strings.HasSuffix(name, learningRate) && !(number > 0) && number != unsetRate:
-			return fmt.Errorf("the learning rate of %s is %g: it must be above 0", kind, number)
+			return fmt.Errorf("%s: %g: it must be above 0 (trainer.Freeze keeps weights as they are)", paramName(o, learningRate), number)
 		case name == weightDecay && !(number >= 0):
-			return fmt.Errorf("the weight decay of %s is %g: it can't be negative", kind, number)
+			return fmt.Errorf("%s: %g: it can't be negative", paramName(o, "optimizer."+name), number)
 		}
 	}
 	return nil

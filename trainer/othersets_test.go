@@ -12,27 +12,32 @@ import (
 	"gonbatch/trainer"
 )
 
-// meaning is a dataset that says what its labels and inputs mean.
-type meaning struct {
+// described is a dataset that says what its labels and inputs mean.
+type described struct {
 	data.Dataset
-	classes, inputs []string
+	classes, inputs, labels []string
 }
 
-func (n meaning) Classes() []string { return n.classes }
-func (n meaning) Inputs() []string  { return n.inputs }
+func (d described) Classes() []string                  { return d.classes }
+func (d described) Columns() (inputs, labels []string) { return d.inputs, d.labels }
 
 // TestSameMeaning: a set whose labels or inputs mean something else than those of the training set
-// is refused, wherever it is used. One that doesn't say what they mean is accepted.
+// is refused, wherever it is used, also before Fit if there is a checkpoint. One that doesn't say
+// what they mean is accepted, and so is one without the last classes. What has no use for labels
+// takes any.
 func TestSameMeaning(t *testing.T) {
-	training := meaning{ranktest.Blobs(36), []string{"a", "b", "c"}, []string{"x", "y"}}
+	blobs := ranktest.Blobs(36)
+	training := described{blobs, []string{"a", "b", "c"}, []string{"x", "y"}, []string{"z"}}
 	refusals := map[string]data.Dataset{
-		"": meaning{Dataset: ranktest.Blobs(36)},
-		`has the classes ["a" "c"], and the training set`:     data.Range(meaning{ranktest.Blobs(36), []string{"a", "c"}, nil}, 0, 12),
-		`has the classes ["a" "c" "b"], and the training set`: meaning{ranktest.Blobs(36), []string{"a", "c", "b"}, []string{"x", "y"}},
-		`has the inputs ["y" "x"], and the training set`:      meaning{ranktest.Blobs(36), nil, []string{"y", "x"}},
+		"": described{Dataset: blobs, classes: []string{"a", "b"}},
+		`has the classes ["a" "c"], and the training set`:     data.Range(described{Dataset: blobs, classes: []string{"a", "c"}}, 0, 12),
+		`has the classes ["a" "c" "b"], and the training set`: described{blobs, []string{"a", "c", "b"}, []string{"x", "y"}, nil},
+		`has the label columns ["v"], and the training set`:   described{Dataset: blobs, labels: []string{"v"}},
+		`has the input columns ["y" "x"], and the training`:   described{Dataset: blobs, inputs: []string{"y", "x"}},
 	}
-	c := trainer.Config{MaxSteps: 2, BatchSize: 12, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Off: true}}
+	c := trainer.Config{MaxSteps: 2, BatchSize: 12, Loggers: []string{"none"}}
 	for want, ds := range refusals {
+		c.Checkpoint.Dir = t.TempDir()
 		check := func(where string, err error) {
 			t.Helper()
 			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -44,17 +49,27 @@ func TestSameMeaning(t *testing.T) {
 		tr, _ = newTrainer(t, c, blobTask(smallNet), trainer.WithValidation("second", ds))
 		check("WithValidation", tr.Fit(t.Context(), training, training))
 		tr, _ = newTrainer(t, c, blobTask(smallNet))
-		if err := tr.Fit(t.Context(), training, training); err != nil {
-			t.Fatal(err)
+		mustFitOn(t, tr, training)
+		again, _ := newTrainer(t, c, blobTask(smallNet))
+		for where, tr := range map[string]*trainer.Trainer{"after Fit": tr, "before Fit": again} {
+			_, err := tr.Test(t.Context(), ds)
+			check("Test "+where, err)
+			_, err = tr.Confusion(t.Context(), ds, nil)
+			check("Confusion "+where, err)
+			_, classifyErr := tr.Classify(t.Context(), ds, nil)
+			err = tr.Predict(t.Context(), ds, func([]int, []*tensors.Tensor) error { return nil })
+			if refused := strings.Contains(want, "input"); (err != nil) != refused || (classifyErr != nil) != refused {
+				t.Errorf("Predict and Classify %s: %v, %v; want errors: %v", where, err, classifyErr, refused)
+			}
 		}
-		_, err := tr.Test(t.Context(), ds)
-		check("Test", err)
-		_, err = tr.Confusion(t.Context(), ds, nil)
-		check("Confusion", err)
-		err = tr.Predict(t.Context(), ds, func([]int, []*tensors.Tensor) error { return nil })
-		if refused := strings.Contains(want, "inputs"); (err != nil) != refused {
-			t.Errorf("Predict: %v, want an error: %v", err, refused)
-		}
+	}
+}
+
+// mustFitOn trains on a set, and validates on it.
+func mustFitOn(t *testing.T, tr *trainer.Trainer, ds data.Dataset) {
+	t.Helper()
+	if err := tr.Fit(t.Context(), ds, ds); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -72,6 +87,12 @@ func TestAnotherValidationSet(t *testing.T) {
 		}
 		return out.String()
 	}
+	c.Checkpoint.Monitor = "train/loss"
+	fit(1, data.Range(ranktest.Blobs(36), 0, 12))
+	if out := fit(2, data.Range(ranktest.Blobs(36), 0, 24)); strings.Contains(out, "forgotten") {
+		t.Errorf("the monitor is of the training set: %s", out)
+	}
+	c.Checkpoint.Dir, c.Checkpoint.Monitor = t.TempDir(), "val/loss"
 	const warning = "warning: the validation set is not that of "
 	fit(1, data.Range(ranktest.Blobs(36), 0, 12))
 	if out := fit(2, data.Range(ranktest.Blobs(36), 0, 12)); strings.Contains(out, warning) {

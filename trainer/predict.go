@@ -25,26 +25,26 @@ import (
 // tensors.
 func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) (err error) {
 	defer func() { err = unread.Error("trainer.Predict", err) }()
-	return t.predictPart(ctx, ds, sameInputs, withoutLabels(f))
+	return t.predictPart(ctx, ds, (*meaning).checkInputs, withoutLabels(f))
 }
 
 // PredictLabeled is like Predict, and also gives f the labels of the examples.
 func (t *Trainer) PredictLabeled(ctx context.Context, ds data.Dataset, f func(indices []int, predictions, labels []*tensors.Tensor) error) (err error) {
 	defer func() { err = unread.Error("trainer.PredictLabeled", err) }()
-	return t.predictPart(ctx, ds, sameMeaning, f)
+	return t.predictPart(ctx, ds, (*meaning).check, f)
 }
 
 // predictPart runs the model over this rank's part of a dataset that same accepts beside the
 // training set.
-func (t *Trainer) predictPart(ctx context.Context, ds data.Dataset, same func(training, ds data.Dataset) error, f useBatch) error {
+func (t *Trainer) predictPart(ctx context.Context, ds data.Dataset, same func(*meaning, data.Dataset) error, f useBatch) error {
 	if ds == nil {
 		return fmt.Errorf("trainer: %s: predict: the dataset %w", t.config.Name, errNoDataset)
 	}
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
 	}
-	if err := same(t.trained, ds); err != nil {
-		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
+	if err := same(t.means, ds); err != nil {
+		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
 	}
 	ds = t.limited(ds, t.config.LimitPredictBatches)
 	begin, end := t.world.Rank()*ds.Len()/t.world.Size(), (t.world.Rank()+1)*ds.Len()/t.world.Size()

@@ -57,9 +57,11 @@ type position struct {
 	// BeganAfter has the steps after which the phases before this one ended.
 	BeganAfter []int64 `json:"began_after,omitempty"`
 
-	// Facts are the training's identity, and Validation is the fingerprint of its validation set.
-	Facts      facts  `json:"facts,omitempty"`
-	Validation string `json:"validation,omitempty"`
+	// Facts are the training's identity, Means is what its examples are, and Validation has the
+	// fingerprints of its validation sets, by the stage of their metrics.
+	Facts      facts             `json:"facts,omitempty"`
+	Means      meaning           `json:"means"`
+	Validation map[string]string `json:"validation,omitempty"`
 
 	// State lists the variables of the optimizers.
 	State []string `json:"optimizer_state,omitempty"`

@@ -77,6 +77,9 @@ func (r *rates) learnOne(o Objective, restored *checkpoint.Snapshot, printf func
 		return err
 	}
 	own := shapes.ConvertTo[float64](value.Value())
+	if !(own > 0) {
+		return fmt.Errorf("it is %g: it must be above 0", own)
+	}
 	before, known := r.base[o.Scope]
 	r.base[o.Scope] = own
 	switch {
@@ -96,6 +99,9 @@ func (r *rates) learnOne(o Objective, restored *checkpoint.Snapshot, printf func
 func (r *rates) factor(step, total int) float64 {
 	if r.schedule == nil {
 		return 1
+	}
+	if total > 0 {
+		step = min(step, total-1) // After the last update, its rate is shown.
 	}
 	return r.schedule.Factor(step, total) * r.reduced
 }

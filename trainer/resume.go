@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,7 @@ type tensorInfo struct {
 }
 
 // resume resumes the training from the newest checkpoint, once in a trainer's life.
-func (t *Trainer) resume(identity facts, validation string) error {
+func (t *Trainer) resume(identity facts, sets map[string]string) error {
 	if t.resumed {
 		return nil
 	}
@@ -68,7 +69,7 @@ func (t *Trainer) resume(identity facts, validation string) error {
 	if err := t.comparePosition(t.origin.At); err != nil {
 		return fmt.Errorf("%s: %w", t.origin.Path, err)
 	}
-	if err := t.takeUp(t.origin, identity, validation); err != nil {
+	if err := t.takeUp(t.origin, identity, sets); err != nil {
 		return err
 	}
 	t.resumed = true
@@ -217,7 +218,7 @@ func tensorsOf(snapshot *checkpoint.Snapshot) (all []tensorInfo) {
 }
 
 // takeUp continues from the position of a checkpoint whose values are in the store.
-func (t *Trainer) takeUp(from origin, identity facts, validation string) error {
+func (t *Trainer) takeUp(from origin, identity facts, sets map[string]string) error {
 	t.at = from.At
 	t.at.Restarts++
 	t.rates.base = from.At.BaseRates
@@ -229,9 +230,9 @@ func (t *Trainer) takeUp(from origin, identity facts, validation string) error {
 	}
 	t.at.Since = divided(from.At.Since, from.WorldSize)
 	maps.Copy(t.metrics, from.At.Metrics)
-	t.compareValidation(from, validation)
 	if !t.stillEnded() {
 		t.at.End, t.at.Finished = nil, false // It was not over, or its limits were raised.
+		t.forgetOtherSets(from, sets)
 	}
 	if err := t.compareIdentity(from, identity); err != nil {
 		return err
@@ -293,6 +294,7 @@ func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
 	}
 	if !t.resumed {
 		t.sayWeights()
+		t.means = cmp.Or(t.means, &t.origin.At.Means)
 	}
 	if ds == nil || t.world.Size() == 1 {
 		return nil

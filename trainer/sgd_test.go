@@ -193,8 +193,14 @@ func TestSGDPrecisions(t *testing.T) {
 // TestRateBelowZero: GoMLX's optimizers would take their default instead, or train nothing.
 func TestRateBelowZero(t *testing.T) {
 	decay := optimizer.Adam().WeightDecay(-0.1).Done()
-	if _, err := trainer.New(world(t), trainer.Config{}, trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, decay)); err == nil || !strings.Contains(err.Error(), "weight decay of *optimizer.adam is -0.1: it can't be negative") {
+	if _, err := trainer.New(world(t), trainer.Config{}, trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, decay)); err == nil || !strings.Contains(err.Error(), "optimizer.weight_decay: -0.1: it can't be negative") {
 		t.Errorf("negative weight decay: %v", err)
+	}
+	store := model.NewStore()
+	store.SetParam(optimizer.ParamLearningRate, 0.0)
+	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 1, BatchSize: 12}, trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Done()), trainer.WithStore(store))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(36), nil); err == nil || !strings.Contains(err.Error(), "it is 0: it must be above 0") {
+		t.Errorf("a rate of 0 from the store: %v", err)
 	}
 	for rate, wrong := range map[float64]bool{0: true, -0.1: true, math.NaN(): true, -1: false, 0.1: false} {
 		for _, o := range []optimizer.Interface{optimizer.Adam().LearningRate(rate).Done(), optimizer.StochasticGradientDescent().WithLearningRate(rate).Done()} {

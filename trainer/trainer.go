@@ -13,7 +13,6 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
-	"gonbatch/data"
 	"gonbatch/distributed"
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/unread"
@@ -57,7 +56,7 @@ type Trainer struct {
 	fitted    bool                 // Fit has trained to the end.
 	hasFailed bool                 // The callbacks know that this call of Fit has failed.
 	initial   []*initial           // In the order of the options.
-	trained   data.Dataset         // The training set; nil before Fit.
+	means     *meaning             // Of the training set; nil if it is not known yet.
 	best      string               // What LoadBest has loaded, or LoadAverage; empty if neither was called.
 	rewound   bool                 // The loggers know where the training resumes.
 	saved     *position            // Of the newest checkpoint.

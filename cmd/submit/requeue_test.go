@@ -146,15 +146,24 @@ func TestEndedUnmarked(t *testing.T) {
 	w.set("3", "CANCELLED")
 	w.says("job 4", "resume", w.run.Name())
 	w.begin("4")
-	if err := (rundir.End{}).Write(w.run, 3, "train"); err != nil {
+	w.set("4", "CANCELLED")
+	if err := (rundir.End{Told: true}).Write(w.run, 3, "train"); err != nil {
 		t.Fatal(err)
 	}
-	w.set("4", "CANCELLED")
 	w.says("job 5", "resume", w.run.Name())
+	if rundir.IsFinished(w.run, "train") {
+		t.Error("a rank that was told to stop counts as one that ended well")
+	}
+	w.begin("5")
+	w.set("5", "CANCELLED")
+	if err := (rundir.End{}).Write(w.run, 4, "train"); err != nil {
+		t.Fatal(err)
+	}
+	w.says("job 6", "resume", w.run.Name())
 	if !rundir.IsFinished(w.run, "train") {
 		t.Error("the cell is not marked")
 	}
-	w.begin("5")
-	w.set("5", "COMPLETED")
+	w.begin("6")
+	w.set("6", "COMPLETED")
 	w.says("has nothing left to do", "resume", w.run.Name())
 }

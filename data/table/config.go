@@ -57,7 +57,7 @@ type layout struct {
 // may learn to restore its input.
 func namedOnce(inputs, targets []string) error {
 	all := slices.Concat(inputs, targets)
-	if slices.Equal(inputs, targets) {
+	if slices.Equal(slices.Sorted(slices.Values(inputs)), slices.Sorted(slices.Values(targets))) {
 		all = inputs
 	}
 	for i, name := range all {

@@ -171,6 +171,11 @@ func (t *Table) Classes() []string { return slices.Clone(t.layout.Classes) }
 // Inputs returns the columns of the input.
 func (t *Table) Inputs() []string { return slices.Clone(t.layout.Inputs) }
 
+// Columns returns the columns of the input, and those of the labels or of the class.
+func (t *Table) Columns() (inputs, labels []string) {
+	return t.Inputs(), slices.Clone(t.layout.used[len(t.layout.Inputs):])
+}
+
 // Batch returns one input, and one tensor of labels if there are labels or a class; see Config and
 // data.Dataset.
 func (t *Table) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {

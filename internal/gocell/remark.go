@@ -130,7 +130,7 @@ const arguments = "%args"
 func (c Cell) idle() (remarks []Remark) {
 	for _, call := range c.Calls {
 		if call.Name() == arguments && c.FirstGo() < 0 && !c.Has(Exec) && !c.Has(Test) {
-			remarks = append(remarks, Remark{call.Line, "the cell has no program that gets these arguments: write them below the %% of one (the next cell's program gets them only if it has a func main)"})
+			remarks = append(remarks, Remark{call.Line, "these are for the next program, if it has a func main: write the arguments of one that %% begins below its %%"})
 		}
 	}
 	return remarks

@@ -18,7 +18,7 @@ func TestRemarks(t *testing.T) {
 		{"not closed", "var s = `\n!ls", "[{2 GoNB runs a line that begins with !, also inside a string, and drops it from the string: indent the line, or write the string in double quotes, with \\n between its lines}]", "var s = `\n"},
 		{"a whole cell", "%%bash\necho `\n!x`", "[]", "\n\n\n"},
 		{"tests and a main", "%test\nfunc TestA(t *testing.T) {}\n%%\nf()", "[{3 the cell runs its tests, because it has a line %test, and not the main that %% begins: put them into two cells}]", ""},
-		{"arguments alone", "%args -n 3", "[{1 the cell has no program that gets these arguments: write them below the %% of one (the next cell's program gets them only if it has a func main)}]", ""},
+		{"arguments alone", "%args -n 3", "[{1 these are for the next program, if it has a func main: write the arguments of one that %% begins below its %%}]", ""},
 		{"arguments", "%%\n%args -n 3\nf()", "[]", ""},
 		{"indented", "var s = `\n !ls`", "[]", "var s = `\n !ls`\n"},
 	}

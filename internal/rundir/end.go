@@ -98,7 +98,7 @@ func HaveSucceeded(d Dir, start int, cell string, ranks int) bool {
 		return false
 	}
 	for rank := range ranks {
-		if end, ok := ends[rank]; !ok || end.Code != 0 || end.Saved {
+		if end, ok := ends[rank]; !ok || end.Code != 0 || end.Told || end.Saved {
 			return false
 		}
 	}

@@ -40,8 +40,8 @@ func Error(function string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if Is(err) {
-		return err
+	if known, ok := err.(*failure); ok { //nolint:errorlint // one that wraps such an error is another
+		return known
 	}
 	f := &failure{err: err, call: function + caller()}
 	registry.Lock()
@@ -51,10 +51,12 @@ func Error(function string, err error) error {
 	return f
 }
 
-// Is reports whether an error is one that Error has returned, without looking at it.
+// Is reports whether an error is one at which nobody has looked, without looking at it.
 func Is(err error) bool {
-	_, ok := err.(*failure) //nolint:errorlint // one that wraps such an error was looked at
-	return ok
+	f, ok := err.(*failure) //nolint:errorlint // one that wraps such an error was looked at
+	registry.Lock()
+	defer registry.Unlock()
+	return ok && slices.Contains(registry.unread, f)
 }
 
 // caller returns the place in the program that called a package of gonbatch: " (main.go:12)".

@@ -37,7 +37,10 @@ func TestError(t *testing.T) {
 				var out strings.Builder
 				registry.out = &out
 				defer func() { registry.out = os.Stderr }()
-				test.look(Error("trainer.Fit", fs.ErrNotExist))
+				err := Error("trainer.Fit", fs.ErrNotExist)
+				if test.look(err); Is(err) == test.read {
+					t.Errorf("Is: %v, read: %v", !test.read, test.read)
+				}
 				time.Sleep(patience / 2)
 				if out.Len() > 0 {
 					t.Errorf("said at once: %s", &out)

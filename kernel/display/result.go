@@ -19,7 +19,7 @@ const ResultFile = "result.json"
 // Result shows values as the result of the cell. A later call replaces an earlier one. Several
 // values are the results of a call: nil values, and a last one that is a nil error, are left out.
 // In a job, Result prints the value's text, and executed.ipynb shows its other formats. It panics
-// with an error of a trainer or of package distributed: nobody else will look at it.
+// with an error of a trainer or of package distributed at which nobody has looked.
 func Result(values ...any) {
 	values = worthShowing(values)
 	if len(values) == 0 {

@@ -218,6 +218,7 @@ func TestLeftOut(t *testing.T) {
 		{"a command in the kernel's folder", "!*ls", "line 1: the shell command is not run on the cluster, which doesn't have the kernel's temporary folder (write ! instead of !* if the command doesn't need that folder): !*ls"},
 		{"a server", "!python3 -m http.server 8123 > /dev/null 2>&1 &", "line 1: what this leaves running in the background ends with it in a job: if a program needs it, start it there (os/exec)"},
 		{"a server in a cell", "%%bash\nif true; then\n  serve &\nfi", "line 1: what this leaves running in the background ends with it in a job: if a program needs it, start it there (os/exec)"},
+		{"a server that is ended", "!serve & S=$!; sleep 1; curl -s localhost; kill $S", ""},
 		{"two at once", "!a & b && c >&2 & wait", ""},
 		{"for a person", "%who\n%timeit f()\n% \tjobs\n//gonb:%help", ""},
 		{"a package clause", "package main // main", ""},

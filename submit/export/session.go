@@ -104,7 +104,7 @@ func (s *session) run(cell *nbcell.Cell) (main *decl.Decl, err error) {
 func (s *session) checkTags(cell *nbcell.Cell) {
 	for _, tag := range cell.Tags {
 		if meant := nbcell.Meant(tag); meant != "" {
-			s.warn(cell, 1, fmt.Sprintf("the tag %q has no meaning for a job: did you mean %s?", tag, meant))
+			s.warn(cell, 1, fmt.Sprintf("the tag %q only names the cell: did you mean %s?", tag, meant))
 		}
 	}
 }

@@ -55,6 +55,8 @@ type (
 	Ended struct {
 		Code                 int
 		Saved, All, NotBegun bool
+		// Told is set if a rank had been told to stop.
+		Told bool
 		// Silent is the first rank that does not say so.
 		Silent int
 		Err    error

@@ -396,7 +396,7 @@ func (j *Job) judge(cell rundir.Cell, start, code int, err error) finished {
 		if end, ok := ends[rank]; e.All && (!ok || end.Code != 0 && !end.Saved) {
 			e.All, e.Silent = false, rank
 		}
-		e.Saved = e.Saved || ends[rank].Saved
+		e.Saved, e.Told = e.Saved || ends[rank].Saved, e.Told || ends[rank].Told
 	}
 	// A rank that was told to stop has failed because of another, perhaps one without a record.
 	if first, ok := rundir.FirstFailed(ends); ok && (code == 0 && !e.Saved || code != 0 && !first.Told) {

@@ -269,13 +269,13 @@ func (m *Machine) answered(w Word) []Effect {
 	case undecided:
 		return []Effect{{Kind: Ask, Later: true}}
 	case ending && code == 0 && m.ended.All:
-		return append([]Effect{{Kind: Mark, Cell: m.cell}}, m.leave(1, say("%s is ending this start of the job", m.By))...)
+		return append(m.mark(), m.leave(1, say("%s is ending this start of the job", m.By))...)
 	case ending:
 		return m.leave(max(code, 1), say("%s is ending this start of the job", m.By))
 	case m.ended.Err != nil:
 		return m.finish(1, say("cell %s: %v", name, m.ended.Err))
 	case code == 0 && m.ended.All:
-		return m.to(marking, Effect{Kind: Mark, Cell: m.cell})
+		return m.to(marking, m.mark()...)
 	case code == 0 && m.looks < maxLooks:
 		m.looks++
 		return m.to(looking, Effect{Kind: Look, Cell: m.cell, Later: true})
@@ -285,6 +285,14 @@ func (m *Machine) answered(w Word) []Effect {
 		return m.finish(code)
 	}
 	return m.to(dying, Effect{Kind: AddDeath, Cell: m.cell})
+}
+
+// mark marks the cell. Its programs may have stopped because they were told to, and not be done.
+func (m *Machine) mark() (effects []Effect) {
+	if m.ended.Told {
+		effects = append(effects, say("cell %s was told to stop, and ended with exit code 0: it counts as done (a program that has saved, to go on in another start, ends with exit code %d)", m.Cells[m.cell].Name, rundir.RequeueCode))
+	}
+	return append(effects, Effect{Kind: Mark, Cell: m.cell})
 }
 
 // maxLooks is how often a job looks for what its ranks have recorded: another node's files may

@@ -1,13 +1,14 @@
 package script
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// LeavesRunning reports whether shell commands start something in the background for which they
-// don't wait. Those that only bash can parse count as ones that don't.
+// LeavesRunning reports whether shell commands start something in the background that they neither
+// wait for nor end. Those that only bash can parse count as ones that don't.
 func LeavesRunning(commands string) (leaves bool) {
 	file, err := syntax.NewParser().Parse(strings.NewReader(commands), "")
 	if err != nil {
@@ -19,7 +20,7 @@ func LeavesRunning(commands string) (leaves bool) {
 		case *syntax.Stmt:
 			leaves = leaves || n.Background
 		case *syntax.CallExpr:
-			waits = waits || len(n.Args) > 0 && n.Args[0].Lit() == "wait"
+			waits = waits || len(n.Args) > 0 && slices.Contains([]string{"wait", "kill", "pkill", "killall", "trap"}, n.Args[0].Lit())
 		}
 		return true
 	})
