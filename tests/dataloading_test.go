@@ -57,9 +57,14 @@ func checkTimes(t *testing.T, out string) {
 	if len(times) != 14 {
 		t.Errorf("%d times, want 14:\n%s", len(times), out)
 	}
-	for fast, slow := range map[string]string{"far disk, workers 4": "far disk, workers 1", "prefetch 2": "prefetch 0"} {
-		if times[fast] > 0.8*times[slow] {
-			t.Errorf("%s takes %.1f ms, %s %.1f ms:\n%s", fast, times[fast], slow, times[slow], out)
+	// Something else may have used the CPUs during some of them.
+	for slow, fast := range map[string][]string{"far disk, workers 1": {"far disk, workers 4", "far disk, workers 8"}, "prefetch 0": {"prefetch 1", "prefetch 2", "prefetch 4"}} {
+		least := times[fast[0]]
+		for _, name := range fast {
+			least = min(least, times[name])
+		}
+		if least > 0.8*times[slow] {
+			t.Errorf("%s takes %.1f ms, all of %q at least %.1f ms:\n%s", slow, times[slow], fast, least, out)
 		}
 	}
 }

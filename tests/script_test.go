@@ -3,7 +3,6 @@ package tests
 import (
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -166,8 +165,7 @@ func TestInheritedOptions(t *testing.T) {
 		u.mustSubmit(t, "--nodes", "2", "--mpi", "none", "--no-submit", name, "--", "-names", names)
 		run := u.run(t)
 		cmd := append(append([]string{"env"}, leaked...), "sbatch", "--parsable", run.Script())
-		mustRun(t, c, cmd...)
-		eventually(t, "the job has ended", func() bool { _, err := os.Stat(run.ExitStatus()); return err == nil })
+		gone(t, c, strings.TrimSpace(mustOutput(t, c, cmd...)))
 		wantAll(t, read(t, run.RankLog(1)), wanted...)
 	})
 }
@@ -223,8 +221,7 @@ func TestSecret(t *testing.T) {
 		u := newUser(t, append(c.Env(), "API_KEY="+value)...)
 		u.mustSubmit(t, "--secret", "API_KEY", "--no-submit", u.write(t, "secret.ipynb", secretCell))
 		run := u.run(t)
-		mustRun(t, c, "sbatch", run.Script()) // From a shell without the variable.
-		eventually(t, "the job has ended", func() bool { _, err := os.Stat(run.ExitStatus()); return err == nil })
+		gone(t, c, strings.TrimSpace(mustOutput(t, c, "sbatch", "--parsable", run.Script()))) // From a shell without the variable.
 		wantAll(t, read(t, run.SchedulerLog()), "the job has no variable API_KEY, which --secret API_KEY promises: queue it from a shell that exports API_KEY\n")
 	})
 }
