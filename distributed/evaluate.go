@@ -204,7 +204,7 @@ func batches[B batch](w *World, p part, place placement[B]) iter.Seq2[B, error] 
 	loaded := load.Lists(p.numbers(), options, func(indices []int) (placed B, err error) {
 		inputs, labels, err := load.Batch(p.data, indices, p.check)
 		if err == nil {
-			placed, err = place(train.Batch{Inputs: inputs, Labels: labels, Spec: p.spec})
+			placed, err = place(train.Batch{Inputs: inputs, Labels: labels, Spec: p.specOf(labels)})
 		}
 		return placed, err
 	})
@@ -229,6 +229,18 @@ type part struct {
 	loading       Loading
 	modelParallel int // As in LoaderOptions.
 	check         load.Check
+}
+
+// withoutLabels is the spec of batches without labels, of a part with that spec: GoMLX takes no
+// other number of labels for a spec than in its first batch.
+type withoutLabels struct{ spec any }
+
+// specOf returns the spec of a batch with these labels.
+func (p part) specOf(labels []*tensors.Tensor) any {
+	if len(labels) == 0 {
+		return withoutLabels{p.spec}
+	}
+	return p.spec
 }
 
 // numbers returns the examples of each batch.

@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -104,11 +103,10 @@ func (t *Trainer) use(best *checkpoint.Snapshot, from origin) error {
 	if !t.resumed {
 		t.sayBuild(from)
 	}
-	t.means = cmp.Or(t.means, &from.At.Means)
 	if otherSet(t.config.Checkpoint.Monitor, from.At.Validation, t.at.Validation) {
 		t.printf("%swarning: %s was the best of its validations, which were of another set\n", t.label(), from.Path)
 	}
-	t.loaded, t.saidWeights, t.best = true, true, from.Path
+	t.loaded, t.saidWeights, t.best, t.means = true, true, from.Path, from.At.Means
 	metric := t.config.Checkpoint.Monitor
 	t.printf("%s: the weights are those after step %d, the best by %s (%.6g), from %s\n", t.config.Name, from.At.Step, metric, best.Metrics[metric], from.Path)
 	return nil

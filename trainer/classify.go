@@ -27,7 +27,7 @@ func (t *Trainer) Confusion(ctx context.Context, ds data.Dataset, classes []stri
 		return nil, fmt.Errorf("trainer: %s: confusion of %s: %w", t.config.Name, ds.Name(), err)
 	}
 	var own [][]int
-	err = t.predictPart(ctx, ds, (*meaning).check, func(indices []int, predictions, labels []*tensors.Tensor) (err error) {
+	err = t.predictPart(ctx, ds, meaning.check, func(indices []int, predictions, labels []*tensors.Tensor) (err error) {
 		own, err = count(own, indices, predictions, labels)
 		return err
 	})

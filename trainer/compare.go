@@ -1,7 +1,9 @@
 package trainer
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"strings"
 
 	"gonbatch/data"
@@ -68,11 +70,19 @@ func otherSet(monitor string, was, is map[string]string) bool {
 	return was[stage] != "" && is[stage] != "" && was[stage] != is[stage]
 }
 
-// forgetOtherSets forgets what was best on another validation set: it says nothing about this one.
-func (t *Trainer) forgetOtherSets(from origin, sets map[string]string) {
-	c, was := t.config, from.At.Validation
+// validateOn records the validation sets. What was best on another one is forgotten, unless the
+// training has ended: it says nothing about this one.
+func (t *Trainer) validateOn(sets map[string]string) {
+	c, was := t.config, t.at.Validation
 	best, stop := otherSet(c.Checkpoint.Monitor, was, sets), otherSet(c.EarlyStopping.Monitor, was, sets)
 	rate := c.Schedule.Kind == "plateau" && otherSet(c.Schedule.Monitor, was, sets)
+	t.at.Validation = maps.Clone(sets)
+	for stage, known := range was {
+		t.at.Validation[stage] = cmp.Or(sets[stage], known)
+	}
+	if t.at.Finished || !best && !stop && !rate {
+		return
+	}
 	if best {
 		t.at.Best, t.at.BestOf = nil, ""
 	}
@@ -82,9 +92,7 @@ func (t *Trainer) forgetOtherSets(from origin, sets map[string]string) {
 	if rate {
 		t.at.Plateau = plateau{Reductions: t.at.Plateau.Reductions}
 	}
-	if best || stop || rate {
-		t.printf("%swarning: the validation set is not that of %s: what was best on that one is forgotten\n", t.label(), from.Path)
-	}
+	t.printf("%swarning: the validation set is another one than before: what was best on that one is forgotten\n", t.label())
 }
 
 // untilEpochEnd is the advice on changes to an epoch that has begun.

@@ -74,8 +74,8 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err != nil {
 		return err
 	}
-	t.means = meaningOf(training)
-	if err := t.checkMeanings(validation); err != nil {
+	means := meaningOf(training)
+	if err := t.checkMeanings(means, validation); err != nil {
 		return err
 	}
 	l, err := t.loader(training)
@@ -89,15 +89,11 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if t.plan, err = newPlan(t.config, training, l); err != nil {
 		return err
 	}
-	sets := t.validationSets(validation)
-	if err := t.resume(identity, sets); err != nil {
+	if err := t.resume(identity); err != nil {
 		return err
 	}
-	t.at.Facts, t.at.Means = identity, *t.means
-	for stage, known := range t.at.Validation {
-		sets[stage] = cmp.Or(sets[stage], known)
-	}
-	t.at.Validation = sets
+	t.means, t.at.Facts, t.at.Means = means, identity, means
+	t.validateOn(t.validationSets(validation))
 	if err := t.resumeStream(l); err != nil {
 		return err
 	}
@@ -355,35 +351,6 @@ func (r *run) afterUpdate() error {
 	return nil
 }
 
-// reportIsDue reports whether to log the losses after this update. They must be up to date for a
-// validation that depends on one of them.
-func (r *run) reportIsDue() bool {
-	every := int64(r.config.LogEvery)
-	return every > 0 && r.at.Step%every == 0 || r.at.Batch == r.plan.batches || r.ended() || r.validationIsDue() && len(r.monitored()) > 0
-}
-
-// saveIsDue reports, on rank 0, whether it is time for a checkpoint.
-func (r *run) saveIsDue() bool {
-	return r.world.IsMain() && r.config.Checkpoint.Every > 0 && time.Since(r.lastSave) >= r.config.Checkpoint.Every
-}
-
-// untilDue returns the time until max_time is over or a checkpoint is due, whichever is first. A
-// checkpoint that is due now is followed by another.
-func (r *run) untilDue() time.Duration {
-	due := time.Duration(math.MaxInt64)
-	if limit := r.config.MaxTime; limit > 0 {
-		due = limit - r.elapsed()
-	}
-	if every := r.config.Checkpoint.Every; every > 0 {
-		left := every - time.Since(r.lastSave)
-		if left <= 0 {
-			left = every
-		}
-		due = min(due, left)
-	}
-	return due
-}
-
 // kindOf returns the kind of program that a batch of an epoch, counted from 0, needs.
 func (r *run) kindOf(batch int) programKind {
 	every := int64(r.config.LogHistogramsEvery)
@@ -413,15 +380,6 @@ func (r *run) endEpoch() error {
 	return nil
 }
 
-// epochIsDue reports whether a checkpoint is due after this epoch, which is already counted.
-func (r *run) epochIsDue() bool {
-	c := r.config.Checkpoint
-	if c.EveryEpochs > 0 {
-		return r.at.Epoch%c.EveryEpochs == 0
-	}
-	return c.EverySteps == 0 && c.Every == 0
-}
-
 // withSaved saves what was trained before an example that can't be loaded: it can be fixed, and the
 // training resumed. With several ranks the others are in the middle of a step, so the newest
 // checkpoint counts.
@@ -435,12 +393,6 @@ func (r *run) withSaved(err error) error {
 		return errors.Join(err, saveErr)
 	}
 	return fmt.Errorf("%w; the training up to step %d is saved", err, r.at.Step)
-}
-
-// stepIsDue reports whether a checkpoint is due after this update.
-func (r *run) stepIsDue() bool {
-	every := r.config.Checkpoint.EverySteps
-	return every > 0 && r.at.Step%int64(every) == 0
 }
 
 // saveAndStop saves a checkpoint when the training was told to stop.

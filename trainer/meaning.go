@@ -15,33 +15,19 @@ type meaning struct {
 	Classes []string `json:"classes,omitempty"`
 }
 
-func meaningOf(ds data.Dataset) *meaning {
-	m := &meaning{Set: ds.Name(), Classes: data.Classes(ds)}
+func meaningOf(ds data.Dataset) meaning {
+	m := meaning{Set: ds.Name(), Classes: data.Classes(ds)}
 	m.Inputs, m.Labels = data.Columns(ds)
 	return m
 }
 
 // check returns an error if the inputs or the labels of a dataset mean something else than those of
 // the training set. It may lack the last classes.
-func (m *meaning) check(ds data.Dataset) error {
-	if m == nil {
-		return nil
-	}
-	return m.sameAs(meaningOf(ds))
-}
-
-// checkInputs is check of the inputs alone.
-func (m *meaning) checkInputs(ds data.Dataset) error {
-	if m == nil {
-		return nil
-	}
-	return m.compare("input columns", meaningOf(ds).Inputs, m.Inputs)
-}
-
-func (m *meaning) sameAs(other *meaning) error {
-	if err := m.compare("input columns", other.Inputs, m.Inputs); err != nil {
+func (m meaning) check(ds data.Dataset) error {
+	if err := m.checkInputs(ds); err != nil {
 		return err
 	}
+	other := meaningOf(ds)
 	if err := m.compare("label columns", other.Labels, m.Labels); err != nil {
 		return err
 	}
@@ -51,7 +37,12 @@ func (m *meaning) sameAs(other *meaning) error {
 	return m.compare("classes", other.Classes, m.Classes)
 }
 
-func (m *meaning) compare(what string, own, trained []string) error {
+// checkInputs is check of the inputs alone.
+func (m meaning) checkInputs(ds data.Dataset) error {
+	return m.compare("input columns", meaningOf(ds).Inputs, m.Inputs)
+}
+
+func (m meaning) compare(what string, own, trained []string) error {
 	if len(own) == 0 || len(trained) == 0 || slices.Equal(own, trained) {
 		return nil
 	}
@@ -68,13 +59,12 @@ func sameOrder(names, own []string) error {
 }
 
 // checkMeanings checks the validation sets of a training.
-func (t *Trainer) checkMeanings(validation data.Dataset) error {
-	all := append([]validationSet{{data: validation}}, t.further...)
-	for _, v := range all {
+func (t *Trainer) checkMeanings(training meaning, validation data.Dataset) error {
+	for _, v := range append([]validationSet{{data: validation}}, t.further...) {
 		if v.data == nil {
 			continue
 		}
-		if err := t.means.check(v.data); err != nil {
+		if err := training.check(v.data); err != nil {
 			return fmt.Errorf("the validation set %s: %w", v.data.Name(), err)
 		}
 	}

@@ -65,6 +65,20 @@ func TestSameMeaning(t *testing.T) {
 	}
 }
 
+// TestNoLabels: a set without labels can't be tested, and doesn't keep others from being tested.
+func TestNoLabels(t *testing.T) {
+	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 2, BatchSize: 12}, blobTask(smallNet))
+	mustFitOn(t, tr, ranktest.Blobs(36))
+	for range 2 {
+		if _, err := tr.Test(t.Context(), unlabeled{ranktest.Blobs(36)}); err == nil || !strings.Contains(err.Error(), "the dataset has no labels: give it labels") {
+			t.Error(err)
+		}
+		if _, err := tr.Test(t.Context(), ranktest.Blobs(36)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // mustFitOn trains on a set, and validates on it.
 func mustFitOn(t *testing.T, tr *trainer.Trainer, ds data.Dataset) {
 	t.Helper()
@@ -93,7 +107,7 @@ func TestAnotherValidationSet(t *testing.T) {
 		t.Errorf("the monitor is of the training set: %s", out)
 	}
 	c.Checkpoint.Dir, c.Checkpoint.Monitor = t.TempDir(), "val/loss"
-	const warning = "warning: the validation set is not that of "
+	const warning = "warning: the validation set is another one than before"
 	fit(1, data.Range(ranktest.Blobs(36), 0, 12))
 	if out := fit(2, data.Range(ranktest.Blobs(36), 0, 12)); strings.Contains(out, warning) {
 		t.Error(out)

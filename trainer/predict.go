@@ -25,18 +25,18 @@ import (
 // tensors.
 func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) (err error) {
 	defer func() { err = unread.Error("trainer.Predict", err) }()
-	return t.predictPart(ctx, ds, (*meaning).checkInputs, withoutLabels(f))
+	return t.predictPart(ctx, ds, meaning.checkInputs, withoutLabels(f))
 }
 
 // PredictLabeled is like Predict, and also gives f the labels of the examples.
 func (t *Trainer) PredictLabeled(ctx context.Context, ds data.Dataset, f func(indices []int, predictions, labels []*tensors.Tensor) error) (err error) {
 	defer func() { err = unread.Error("trainer.PredictLabeled", err) }()
-	return t.predictPart(ctx, ds, (*meaning).check, f)
+	return t.predictPart(ctx, ds, meaning.check, f)
 }
 
 // predictPart runs the model over this rank's part of a dataset that same accepts beside the
 // training set.
-func (t *Trainer) predictPart(ctx context.Context, ds data.Dataset, same func(*meaning, data.Dataset) error, f useBatch) error {
+func (t *Trainer) predictPart(ctx context.Context, ds data.Dataset, same func(meaning, data.Dataset) error, f useBatch) error {
 	if ds == nil {
 		return fmt.Errorf("trainer: %s: predict: the dataset %w", t.config.Name, errNoDataset)
 	}

@@ -61,7 +61,7 @@ func (r *rates) learn(restored *checkpoint.Snapshot, printf func(string, ...any)
 	r.built = true
 	for _, o := range r.objectives {
 		if err := r.learnOne(o, restored, printf); err != nil {
-			return fmt.Errorf("trainer: learning rate of %q: %w", o.Name, err)
+			return fmt.Errorf("trainer: %s: %w", paramName(o, learningRate), err)
 		}
 	}
 	return nil

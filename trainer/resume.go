@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,7 +39,7 @@ type tensorInfo struct {
 }
 
 // resume resumes the training from the newest checkpoint, once in a trainer's life.
-func (t *Trainer) resume(identity facts, sets map[string]string) error {
+func (t *Trainer) resume(identity facts) error {
 	if t.resumed {
 		return nil
 	}
@@ -69,7 +68,7 @@ func (t *Trainer) resume(identity facts, sets map[string]string) error {
 	if err := t.comparePosition(t.origin.At); err != nil {
 		return fmt.Errorf("%s: %w", t.origin.Path, err)
 	}
-	if err := t.takeUp(t.origin, identity, sets); err != nil {
+	if err := t.takeUp(t.origin, identity); err != nil {
 		return err
 	}
 	t.resumed = true
@@ -139,7 +138,7 @@ func (t *Trainer) load() error {
 	if err := t.snapshot.Restore(t.store, t.rates.paths()...); err != nil {
 		return err
 	}
-	t.origin, t.loaded = from, true
+	t.origin, t.loaded, t.means = from, true, from.At.Means
 	return nil
 }
 
@@ -218,7 +217,7 @@ func tensorsOf(snapshot *checkpoint.Snapshot) (all []tensorInfo) {
 }
 
 // takeUp continues from the position of a checkpoint whose values are in the store.
-func (t *Trainer) takeUp(from origin, identity facts, sets map[string]string) error {
+func (t *Trainer) takeUp(from origin, identity facts) error {
 	t.at = from.At
 	t.at.Restarts++
 	t.rates.base = from.At.BaseRates
@@ -232,7 +231,6 @@ func (t *Trainer) takeUp(from origin, identity facts, sets map[string]string) er
 	maps.Copy(t.metrics, from.At.Metrics)
 	if !t.stillEnded() {
 		t.at.End, t.at.Finished = nil, false // It was not over, or its limits were raised.
-		t.forgetOtherSets(from, sets)
 	}
 	if err := t.compareIdentity(from, identity); err != nil {
 		return err
@@ -294,7 +292,6 @@ func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
 	}
 	if !t.resumed {
 		t.sayWeights()
-		t.means = cmp.Or(t.means, &t.origin.At.Means)
 	}
 	if ds == nil || t.world.Size() == 1 {
 		return nil

@@ -56,7 +56,7 @@ type Trainer struct {
 	fitted    bool                 // Fit has trained to the end.
 	hasFailed bool                 // The callbacks know that this call of Fit has failed.
 	initial   []*initial           // In the order of the options.
-	means     *meaning             // Of the training set; nil if it is not known yet.
+	means     meaning              // Of the set that the weights were trained on.
 	best      string               // What LoadBest has loaded, or LoadAverage; empty if neither was called.
 	rewound   bool                 // The loggers know where the training resumes.
 	saved     *position            // Of the newest checkpoint.
