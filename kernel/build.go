@@ -3,9 +3,7 @@ package kernel
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"gonbatch/internal/userdir"
@@ -18,8 +16,6 @@ type buildOptions struct {
 	// gave to the session's go command: `build -o PROGRAM FLAGS`, or `test -c -o PROGRAM FLAGS`.
 	Session, Go string
 	Args        []string
-	// NotebookDir is the folder of the files that cells embed.
-	NotebookDir string
 	// Environ is the environment of the go command, as in os.Environ.
 	Environ []string
 }
@@ -35,14 +31,11 @@ func buildCell(ctx context.Context, opts buildOptions) error {
 	if err != nil {
 		return err
 	}
-	if opts.NotebookDir, err = filepath.EvalSymlinks(opts.NotebookDir); err != nil {
-		return fmt.Errorf("kernel build: the notebook's folder: %w", err)
-	}
 	s := &session{dir: opts.Session}
 	env := environment(opts.Environ)
 	plans, _ := userdir.Cache(env.get, "plans") // The user may have no place for them.
 	return build.Run(ctx, build.Options{
 		Go: opts.Go, Dir: dir, Verb: opts.Args[:verb], Program: opts.Args[verb+1], Flags: opts.Args[verb+2:], Seed: s.seed(), Cell: s.cell(), Plans: s.plans(), Store: plans,
-		NotebookDir: opts.NotebookDir, Checkpoints: checkpointStore(env), Environ: opts.Environ, Output: os.Stderr,
+		Checkpoints: checkpointStore(env), Environ: opts.Environ, Output: os.Stderr,
 	})
 }

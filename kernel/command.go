@@ -25,7 +25,6 @@ func Command(ctx context.Context, name string, args, environ []string, log io.Wr
 	flags := flag.NewFlagSet("kernel "+name, flag.ContinueOnError)
 	file := flags.String("connection-file", "", "Jupyter's connection file, for run")
 	session := flags.String("session", "", "the session's folder, for build and guard")
-	folder := flags.String("notebook-dir", "", "the folder of the files that cells embed, for build")
 	goCommand := flags.String("go", "", "the go command, for build")
 	if err := flags.Parse(args); err != nil {
 		return 0, fmt.Errorf("kernel %s: %w", name, err)
@@ -34,7 +33,7 @@ func Command(ctx context.Context, name string, args, environ []string, log io.Wr
 	case "run":
 		return 0, runOrRefuse(ctx, *file, environ, log)
 	case "build":
-		err := buildCell(ctx, buildOptions{Session: *session, Go: *goCommand, NotebookDir: *folder, Args: flags.Args(), Environ: environ})
+		err := buildCell(ctx, buildOptions{Session: *session, Go: *goCommand, Args: flags.Args(), Environ: environ})
 		if errors.Is(err, build.ErrBuild) { // The compiler has reported it.
 			return 1, nil
 		}

@@ -273,31 +273,6 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// TestRenamedFolder: cells embed files from the notebook's folder though it is renamed meanwhile.
-func TestRenamedFolder(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "old")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	notebook := filepath.Join(t.TempDir(), "renames.ipynb")
-	var cells []string
-	for _, code := range []string{"!cd .. && mv old new && echo -n hello >new/a.txt", "import _ \"embed\"\n//go:embed a.txt\nvar text string\n%%\nfmt.Println(text)"} {
-		source, err := json.Marshal(code)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cells = append(cells, `{"cell_type":"code","metadata":{},"outputs":[],"execution_count":null,"source":`+string(source)+"}")
-	}
-	if err := os.WriteFile(notebook, []byte(`{"nbformat":4,"nbformat_minor":4,"metadata":{},"cells":[`+strings.Join(cells, ",")+"]}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	vars := kernelEnv(t)
-	result := jupyter.Execute(t, jupyter.Run{Notebook: notebook, Kernel: kernel.Name, Folder: dir, DataDir: strings.TrimPrefix(vars[0], "JUPYTER_DATA_DIR="), Env: vars, CellLimit: 5 * time.Minute})
-	if result.Error != "" || strings.TrimSpace(result.Outputs[1]) != "hello" {
-		t.Errorf("%q, %s", result.Outputs, result.Error)
-	}
-}
-
 func execute(t *testing.T, notebook string, env ...string) jupyter.Result {
 	t.Helper()
 	vars := append(kernelEnv(t), env...)

@@ -12,7 +12,6 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	"gonbatch/internal/proc"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel/build"
 	"gonbatch/kernel/tool"
@@ -143,9 +142,7 @@ func (s *session) writePrograms(t tools) error {
 	if t.gopls != "" {
 		scripts["bin/gopls"] = goplsScript
 	}
-	folder := proc.DirLink(os.Getpid()) // Jupyter starts a kernel in the notebook's folder. A user may rename it.
 	values := strings.NewReplacer(
-		"{{folder}}", shellescape.Quote(folder), "{{overlay}}", shellescape.Quote(filepath.Join(s.plans(), build.OverlayFile)),
 		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls), "{{goimports}}", shellescape.Quote(t.goimports),
 		"{{environ}}", strings.Join(tool.Environ(), " "), "{{platform}}", strings.Join(tool.Platform(), " "),
 		"{{celldir}}", rundir.EnvCellDir, "{{record}}", rundir.EnvRecord,

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,8 +16,6 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
-
-	"gonbatch/internal/embedded"
 )
 
 // Code identifies the code of the packages that a program imports.
@@ -176,13 +175,13 @@ func FolderOf(path string, folders map[string]string) (dir, in string) {
 }
 
 // packageState returns a hash of what a package is compiled from, apart from tests, and the
-// package's imports. Other files in its folder may be large.
+// package's imports. Other files in its folder may be large: only those that it embeds count.
 func packageState(dir string) (hash string, imports []string) {
 	entries, err := os.ReadDir(dir)
 	sum := sha256.New()
 	fmt.Fprintln(sum, err)
 	for _, entry := range entries {
-		if entry.IsDir() || !embedded.IsSource(entry.Name()) || strings.HasSuffix(entry.Name(), "_test.go") {
+		if entry.IsDir() || !isSource(entry.Name()) || strings.HasSuffix(entry.Name(), "_test.go") {
 			continue
 		}
 		text := addSource(sum, dir, entry.Name())
@@ -190,9 +189,7 @@ func packageState(dir string) (hash string, imports []string) {
 			continue
 		}
 		imports = append(imports, ImportsOf(text)...)
-		for _, file := range embeddedBy(dir, text) {
-			addSource(sum, dir, filepath.FromSlash(file))
-		}
+		addEmbedded(sum, dir, text)
 	}
 	return fmt.Sprintf("package %x", sum.Sum(nil)), imports
 }
@@ -210,20 +207,31 @@ func addSource(sum io.Writer, dir, name string) []byte {
 	return text
 }
 
-// embeddedBy returns the files in a folder that a Go file there embeds.
-func embeddedBy(dir string, text []byte) (files []string) {
-	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution|parser.ParseComments)
-	if err != nil {
-		return nil // The compiler reports it.
-	}
-	vars, _ := embedded.Variables(file, string(text))
-	for _, v := range vars {
-		for _, pattern := range v.Patterns {
-			found, _ := embedded.Files(dir, pattern)
-			files = append(files, found...)
+// addEmbedded adds the files that a Go file in a folder may embed to a hash.
+func addEmbedded(sum io.Writer, dir string, text []byte) {
+	for line := range strings.Lines(string(text)) {
+		patterns, _ := strings.CutPrefix(line, "//go:embed ")
+		if patterns == line {
+			continue
+		}
+		for _, pattern := range strings.Fields(patterns) {
+			found, _ := filepath.Glob(filepath.Join(dir, strings.TrimPrefix(strings.Trim(pattern, "\"`"), "all:")))
+			for _, path := range found {
+				_ = filepath.WalkDir(path, func(path string, _ fs.DirEntry, _ error) error {
+					addSource(sum, dir, strings.TrimPrefix(path, dir))
+					return nil
+				})
+			}
 		}
 	}
-	return files
+}
+
+// sourceSuffixes end the names of files that Go compiles.
+var sourceSuffixes = []string{".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso"}
+
+// isSource reports whether Go uses a file in a package's folder.
+func isSource(name string) bool {
+	return slices.Contains(sourceSuffixes, filepath.Ext(name)) && !strings.ContainsRune("._", rune(name[0]))
 }
 
 // ImportsOf returns the imports of a Go file; none if it can't be parsed.

@@ -48,8 +48,6 @@ type Options struct {
 	// building by plans. Store is the folder of the plans, which sessions may share; if it is
 	// empty, Plans is used.
 	Seed, Cell, Plans, Store string
-	// NotebookDir is the folder of the files that cells embed.
-	NotebookDir string
 	// Checkpoints is the folder for the checkpoints of programs that don't name one; "" if there is
 	// no such folder.
 	Checkpoints string
@@ -67,16 +65,11 @@ func Run(ctx context.Context, opts Options) error {
 	b := &builder{Options: opts}
 	b.Environ = withDefault(b.Environ, "GOGC", "400") // otherwise the linker spends a quarter of its time collecting garbage
 	b.noteTime(buildTime)
-	output, err := b.prepare()
-	if err != nil {
+	if err := b.prepare(); err != nil {
 		return fmt.Errorf("build the cell: %w", err)
 	}
-	if len(output) > 0 {
-		err = ErrBuild
-	} else {
-		b.choosePlain(ctx)
-		output, err = b.build(ctx)
-	}
+	b.choosePlain(ctx)
+	output, err := b.build(ctx)
 	if err != nil && bytes.Contains(output, []byte("(no value) used as value")) {
 		if err := b.unmarkValue(); err != nil {
 			return fmt.Errorf("build the cell: %w", err)
@@ -113,8 +106,6 @@ type builder struct {
 	// have none.
 	plain    bool
 	plainDir string
-	// embedded are the hashes of the contents of embedded files, by variable.
-	embedded map[string]string
 }
 
 // ProgramSuffix ends the name of the program that the script starts.

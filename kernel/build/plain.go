@@ -26,8 +26,10 @@ import (
 
 // Files in the folder of a plain program's modules.
 const (
-	// bareFile is gonbatch's go.mod without requirements.
-	bareFile = "bare.mod"
+	// bareFile is gonbatch's go.mod without requirements, and overlayFile tells the go command
+	// about it.
+	bareFile    = "bare.mod"
+	overlayFile = "overlay"
 	// completeFile exists if the go command has completed go.mod and go.sum.
 	completeFile = "complete"
 	// unresolvedFile exists if a module was not found, but gonbatch's modules were enough.
@@ -116,11 +118,11 @@ func (b *builder) preparePlain(ctx context.Context, own *modfile.File, imports [
 	}
 	switch b.plainDir = b.dirOf(draft, imports); {
 	case exists(b.plainFile(completeFile)):
-		return b.writeOverlays(draft)
+		return b.writeOverlay(draft)
 	case exists(b.plainFile(unresolvedFile)):
 		return errors.New("a module was not found before")
 	}
-	if err := errors.Join(b.writePlain(draft), b.writeOverlays(draft)); err != nil {
+	if err := errors.Join(b.writePlain(draft), b.writeOverlay(draft)); err != nil {
 		return err
 	}
 	if err := b.completePlain(ctx); err != nil {
@@ -138,7 +140,7 @@ func (b *builder) preparePlain(ctx context.Context, own *modfile.File, imports [
 			return err
 		}
 	}
-	return errors.Join(os.WriteFile(b.plainFile(completeFile), nil, 0o600), b.writeOverlays(draft))
+	return errors.Join(os.WriteFile(b.plainFile(completeFile), nil, 0o600), b.writeOverlay(draft))
 }
 
 // dirOf returns the folder for the modules of a plain program, by everything that determines them.
@@ -206,15 +208,9 @@ func (b *builder) writePlain(draft *modfile.File) error {
 		os.WriteFile(b.plainFile("go.sum"), sum, 0o600))
 }
 
-// writeOverlays writes the overlay for a plain program: gonbatch without requirements, and the
-// files that the program embeds.
-func (b *builder) writeOverlays(draft *modfile.File) error {
+// writeOverlay writes the overlay for a plain program: gonbatch without requirements.
+func (b *builder) writeOverlay(draft *modfile.File) error {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	if text, err := os.ReadFile(b.overlay()); err == nil {
-		if err := json.Unmarshal(text, &overlay); err != nil {
-			return err
-		}
-	}
 	for _, r := range draft.Replace {
 		if r.Old.Path == gomodule.OwnPath {
 			overlay.Replace[filepath.Join(b.absolute(r.New.Path), "go.mod")] = b.plainFile(bareFile)
@@ -222,7 +218,7 @@ func (b *builder) writeOverlays(draft *modfile.File) error {
 	}
 	text, err := json.Marshal(overlay)
 	return errors.Join(err, os.WriteFile(b.plainFile(bareFile), modfile.Format(bareMod(draft).Syntax), 0o600),
-		os.WriteFile(b.plainFile(OverlayFile), text, 0o600))
+		os.WriteFile(b.plainFile(overlayFile), text, 0o600))
 }
 
 // bareMod returns gonbatch's go.mod without requirements.
@@ -235,12 +231,12 @@ func bareMod(draft *modfile.File) *modfile.File {
 	return bare
 }
 
-// moduleFlags are the go command's flags for finding the program's modules and embedded files.
+// moduleFlags are the go command's flags for finding the program's modules.
 func (b *builder) moduleFlags() []string {
 	if !b.plain {
-		return []string{b.overlayFlag()}
+		return nil
 	}
-	return []string{"-mod=mod", "-modfile=" + b.plainFile("go.mod"), "-overlay=" + b.plainFile(OverlayFile)}
+	return []string{"-mod=mod", "-modfile=" + b.plainFile("go.mod"), "-overlay=" + b.plainFile(overlayFile)}
 }
 
 // listedPackage is a package in go list's output.

@@ -32,7 +32,7 @@ const (
 
 // OwnFiles returns the kernel's files that come and go in the cells' module.
 func OwnFiles() []string {
-	files := slices.Concat(embedFiles[:], []string{keepFile, keepImportsFile, retryFile, gocell.LogFile})
+	files := []string{keepFile, keepImportsFile, retryFile, gocell.LogFile}
 	for _, name := range helpers {
 		files = append(files, name+".go")
 	}
@@ -42,23 +42,20 @@ func OwnFiles() []string {
 var mainBegins = regexp.MustCompile(`(?m)^func main\(\) *\{`)
 
 // prepare writes the program's script, and puts the kernel's files that the program needs next to
-// main.go. The messages, in the compiler's form, are about what the program can't embed.
-func (b *builder) prepare() (messages []byte, err error) {
+// main.go.
+func (b *builder) prepare() error {
 	script, err := os.ReadFile(filepath.Join(b.Seed, "program"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.WriteFile(b.Program, script, 0o755); err != nil {
-		return nil, err
+		return err
 	}
 	text, err := b.readMain()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if messages, err = b.embed(text); err != nil || len(messages) > 0 {
-		return messages, err
-	}
-	return nil, b.addFiles(text)
+	return b.addFiles(text)
 }
 
 // addFiles puts the kernel's other files that the program needs next to main.go.
@@ -111,7 +108,7 @@ func (b *builder) keep(keeps bool, text []byte) error {
 }
 
 // declarations returns the hashes of the declarations of a program's variables. The code that their
-// initial values come from, and the contents of embedded files, count.
+// initial values come from counts.
 func (b *builder) declarations(text string) map[string]string {
 	code, hashes := b.modules(), map[string]string{}
 	if code != nil {
@@ -119,9 +116,6 @@ func (b *builder) declarations(text string) map[string]string {
 	}
 	for name, d := range gocell.Declarations(text) {
 		var state []string
-		if digest := b.embedded[name]; digest != "" {
-			state = append(state, "embedded "+digest)
-		}
 		if code != nil {
 			state = append(state, code.State(d.Imports)...)
 		}

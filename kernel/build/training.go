@@ -55,11 +55,6 @@ func (b *builder) noteTraining() {
 	if modules := b.modules(); modules != nil {
 		c.texts = append(append(c.texts, modules.State(c.imports)...), modules.Indirect(c.imports)...)
 	}
-	for _, name := range c.uses {
-		if files := b.embedded[name]; files != "" {
-			c.texts = append(c.texts, "embedded "+files)
-		}
-	}
 	note, err := json.Marshal(Training{filepath.Join(b.Checkpoints, c.hash()), c.uses, slices.Contains(c.uses, trainer)})
 	if err != nil || os.WriteFile(file, note, 0o600) != nil {
 		_ = os.Remove(file) // Without it, no checkpoints are written.

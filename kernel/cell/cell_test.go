@@ -68,12 +68,7 @@ func TestPrepare(t *testing.T) {
 		{name: "too many ranks", code: "%distributed 65", want: "", err: "1 to 64"},
 		{name: "less than one rank", code: "%distributed 0", want: "", err: "1 to 64"},
 		{name: "ranks of what", code: "%distributed x", want: "", err: "want the number of ranks"},
-		{
-			name: "embed", code: "import _ \"embed\"\n//go:embed a.txt \"b c\"\nvar s string\n%ls\nvar (\n\t// It.\n\t//go:embed data/*\n\tfiles embed.FS // all\n\t//go:embed d\n\td []byte\n)",
-			want: "import _ \"embed\"\n//go:embed a.txt \"b c\"\nvar s string = gonbatch__embed_s(\"a.txt\", \"b c\")\n%ls\nvar (\n\t// It.\n\t//go:embed data/*\n\tfiles embed.FS = gonbatch__embed_files(\"data/*\") // all\n\t//go:embed d\n\td []byte = gonbatch__embed_d(\"d\")\n)",
-		},
-		{name: "embed several on a line", code: "var (\n//go:embed a\na string; b string\n)", want: "var (\n//go:embed a\na string = gonbatch__embed_a(\"a\"); b string\n)"},
-		{name: "embed with a wrong quote", code: "//go:embed \"a\nvar a string", want: "//go:embed \"a\nvar a string", err: "line 1: //go:embed \"a: "},
+		{name: "embed", code: "%ls\nvar (\n\t// It.\n\t//go:embed data/*\n\tfiles embed.FS\n)", want: "%ls\nvar (\n\t// It.\n\t//go:embed data/*\n\tfiles embed.FS\n)", err: "line 4: //go:embed can't take files"},
 		{name: "two mains", code: "%%\nf()\n%main", want: "%%\nf()\n%main", err: "line 3: line 1 already begins the cell's main; split the cell into two"},
 		{name: "two mains in two lines", code: "%%\n%%", want: "%%\n%%", err: "line 2: line 1 already begins"},
 		{name: "exec and main", code: "//gonb:%exec f\n%%\nx()", want: "%exec f\n%%\nx()", err: "line 2: line 1 already begins"},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -12,7 +11,7 @@ import (
 	"regexp"
 	"slices"
 
-	"gonbatch/internal/embedded"
+	"gonbatch/internal/gocell"
 )
 
 // edit replaces the text between two offsets of the cell's Go file. Both are in one line.
@@ -41,20 +40,18 @@ func (e *editor) replace(from, to token.Pos, text string) {
 	e.edits = append(e.edits, edit{e.offset(from), e.offset(to), text})
 }
 
-// editDeclarations changes the declarations that GoNB would compose wrongly: constants, variables
-// without a name, and variables with embedded files.
+// editDeclarations changes the declarations that GoNB would compose wrongly: constants, and
+// variables without a name.
 func (p *preparer) editDeclarations() error {
 	e := editor{text: p.file.Text(), id: p.id, set: token.NewFileSet(), named: map[string]int{}}
 	file, err := parser.ParseFile(e.set, "", e.text, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		return nil // GoNB will report it.
 	}
-	vars, err := embedded.Variables(file, e.text)
-	if mistake := (*embedded.Mistake)(nil); errors.As(err, &mistake) {
-		line, _ := p.file.Place(e.offset(mistake.Pos))
-		return fmt.Errorf("line %d: %w", line, err)
+	if at, ok := gocell.EmbedLine(file); ok {
+		line, _ := p.file.Place(e.offset(at))
+		return fmt.Errorf("line %d: %w", line, gocell.ErrEmbed)
 	}
-	e.embed(vars)
 	for _, d := range file.Decls {
 		group, ok := d.(*ast.GenDecl)
 		switch {

@@ -63,7 +63,7 @@ func CleanMarks(text string) string {
 }
 
 func cleanLine(line string) string {
-	return namedBlank.ReplaceAllString(addedCall.ReplaceAllString(marks.Replace(line), ""), blank)
+	return namedBlank.ReplaceAllString(marks.Replace(line), blank)
 }
 
 // marks removes what ShowValue adds to a cell, and what the go command's wrapper adds to its main.

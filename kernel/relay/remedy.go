@@ -11,15 +11,11 @@ import (
 	"golang.org/x/mod/module"
 
 	"gonbatch/internal/gocell"
-	"gonbatch/kernel/cell"
 )
 
 // remedy returns what to do about a compiler message about a line of a cell; "" if nothing is
 // known.
 func (e *execution) remedy(message, line string) string {
-	if strings.HasPrefix(message, "undefined: "+cell.EmbedPrefix) {
-		return "; a %wasm program can't embed files of the notebook's folder"
-	}
 	return cmp.Or(gocell.Remedy(message, line), e.declaredElsewhere(message))
 }
 

@@ -22,8 +22,8 @@
 // A %test cell becomes a program that runs its tests once. A cell tagged rank-0 or one-task (the
 // same) runs once, on the first node, instead of on every rank. A cell tagged raises-exception may
 // fail, and so may commands in a cell with %allow_fail. Jupytext's active-ipynb leaves a cell out
-// and active-go includes a raw cell; remove-cell and other display tags change nothing. Files named
-// by //go:embed are copied from the notebook's folder. %wasm needs a browser and is an error.
+// and active-go includes a raw cell; remove-cell and other display tags change nothing. A
+// //go:embed line is an error, and so is %wasm, which needs a browser.
 //
 // A cell tagged skip-execution or notebook-only is left out, with its declarations and magics:
 // nbclient, nbconvert and papermill treat skip-execution the same way. Options.Cells can include

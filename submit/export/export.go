@@ -232,7 +232,7 @@ func (e *exporter) addMain(cell *nbcell.Cell, name string, main *decl.Decl) erro
 		e.module.Files[script] = text.Program(made.Name)
 	}
 	e.module.Cells = append(e.module.Cells, made)
-	return e.embed(made, data)
+	return nil
 }
 
 // logFile returns the name of gocell's file for package log, as a test file if the cell runs tests:

@@ -15,7 +15,7 @@ type Module struct {
 	// Notebook is the notebook's file name, as in directives and errors.
 	Notebook string
 	// Files are the contents of the module's files by slash-separated path: go.mod, go.sum,
-	// <cell>/main.go, <cell>/main_test.go, <cell>.sh, and files that programs embed.
+	// <cell>/main.go, <cell>/main_test.go, and <cell>.sh.
 	Files map[string][]byte
 	// Cells are the programs and shell commands, in execution order.
 	Cells []rundir.Cell

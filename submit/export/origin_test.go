@@ -16,7 +16,7 @@ import (
 // oddCells are cells that make export complain, alone or together.
 var oddCells = []string{
 	"var kept = 1\n%keep kept", "%%\nkept++", "%rm kept", "%%\nprintln(kept)", "var lr = 0.1", "var lr = 0.2", "func f() { panic(1) }",
-	"%%\nf()", "%%\nf(", "%exce f", "%capture out\n%%\nf()", "!cat out", "%%writefile data.txt\nx", "import _ \"embed\"\n//go:embed data.txt\nvar data string",
+	"%%\nf()", "%%\nf(", "%exce f", "%capture out\n%%\nf()", "!cat out", "%%writefile data.txt\nx",
 	"%%\nprintln(data)", "!*go get example.com/no@latest", "!ls", "%cd /tmp", "import \"example.com/no\"\n%%\nno.F()", "%test\nfunc TestA(t *testing.T) {}",
 	"%goflags --cover", "%env A 1", "%%bash\nexit 1", "%%\nos.Exit(1)", "%%\nlog.Fatal(1)", "%%\nfor {\n}", "type t int\nfunc (t) m() {}", "func (t) m() { f() }",
 	"var kept = 2\n%keep kept", "%%\nkept = 3", "%%\nprint(kept)", "%%\nkept--", "%%\nflag.Parse()", "var n = flag.Int(\"n\", 1, \"\")", "%reset", "%with_inputs\n!cat", "const (\n\ta = iota\n\tb\n)", "import \"github.com/janpfeifer/gonb/gonbui\"\n%%\ngonbui.RequestInput(\"\", false)",

@@ -20,7 +20,7 @@ func (m *Module) checkScript() error {
 	}
 	for _, name := range m.FileNames() {
 		if strings.HasPrefix(name, programs[0].Name+"/") && name != programs[0].Source() {
-			return fmt.Errorf("%s: cell %s embeds %s, and a script is one file: export a module", m.Notebook, programs[0].Name, name)
+			return fmt.Errorf("%s: cell %s needs %s, and a script is one file: export a module", m.Notebook, programs[0].Name, name)
 		}
 	}
 	return nil

@@ -1,8 +1,6 @@
 package export
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -99,115 +97,13 @@ func TestInjectedTypes(t *testing.T) {
 	}
 }
 
+// TestEmbed: a //go:embed line is a mistake wherever it is: the program is compiled elsewhere.
 func TestEmbed(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{"a.txt": "a", "x.go": "package x\n", "web/index.html": "i", "web/.hidden": "h", "web/deep/b c.css": "b"} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
+	for _, code := range []string{"//go:embed g.txt\nvar text string", "var (\n\t//go:embed g.txt\n\n\ttext string\n)"} {
+		_, err := FromNotebook(cells(code, "%%\nprintln(text)"), Options{SourceDir: sourceDir(t)})
+		const want = "//go:embed can't take files into a notebook's programs, which are compiled elsewhere: read the file when the program runs, with os.ReadFile or os.DirFS\n\t//go:embed g.txt"
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "cell 1, line ") {
+			t.Errorf("got  %v\nwant %s", err, want)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tests := []struct{ name, patterns, want, err string }{
-		{"a file", "a.txt", "a.txt", ""},
-		{"a folder", "web", "web/deep/b c.css web/index.html", ""},
-		{"all of a folder", "all:web", "web/.hidden web/deep/b c.css web/index.html", ""},
-		{"patterns and quotes", "*.txt \"web/deep/b c.css\"", "a.txt web/deep/b c.css", ""},
-		{"a file that Go would compile", "*.go", "", "n.ipynb, cell 1, line 3: //go:embed *.go: the go command would compile x.go into the program: move it into a subfolder\n\t//go:embed *.go"},
-		{"missing", "no.txt", "", "n.ipynb, cell 1, line 3: //go:embed no.txt: there is no such file in the notebook's folder, " + dir + "\n\t//go:embed no.txt"},
-		{"outside", "../a.txt", "", "n.ipynb, cell 1, line 3: //go:embed ../a.txt: give a path below the notebook's folder, without .. and not absolute\n\t//go:embed ../a.txt"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			nb := cells("import \"embed\"\n\n//go:embed "+tt.patterns+"\nvar files embed.FS", "%%\nprintln(files)")
-			nb.Path = filepath.Join(dir, "n.ipynb")
-			m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
-			if tt.err != "" {
-				if err == nil || err.Error() != tt.err {
-					t.Errorf("got  %v\nwant %s", err, tt.err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, name := range m.FileNames() {
-				if rest, ok := strings.CutPrefix(name, "cell-2/"); ok && rest != "main.go" {
-					got = append(got, rest)
-				}
-			}
-			if strings.Join(got, " ") != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
-// TestEmbedPlaces: as in Go, a variable in a group has its own //go:embed line, and blank lines and
-// comments may follow the line. Elsewhere the line is a mistake.
-func TestEmbedPlaces(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	tests := []struct{ name, code, err string }{
-		{name: "in a group", code: "var (\n\tn = 1\n\t//go:embed a.txt\n\ttext string\n)"},
-		{name: "in a group, with a blank line", code: "var (\n\t//go:embed a.txt\n\n\ttext string\n\tn = 1\n)"},
-		{name: "blank lines and a comment", code: "const n = 1\n\n//go:embed a.txt\n\n// The text.\nvar text string"},
-		{name: "two variables", code: "//go:embed a.txt\nvar text, n string", err: "n.ipynb, cell 1, line 3: //go:embed a.txt: it gives files to one variable: declare text on a line of its own\n\t//go:embed a.txt"},
-		{name: "a value", code: "var text, n = 1, 2\n//go:embed a.txt\nvar other = text", err: "n.ipynb, cell 1, line 4: //go:embed a.txt: declare other with a type and without a value, as in var other string\n\t//go:embed a.txt"},
-		{name: "a variable in a comment", code: "//go:embed a.txt\n// var text string\nconst text, n = 1, 2", err: "n.ipynb, cell 1, line 3: //go:embed a.txt: it is above no variable: put it on a line of its own, directly above a variable that is declared outside of functions\n\t//go:embed a.txt"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			nb := cells("import _ \"embed\"\n\n"+tt.code, "%%\nprintln(text, n)")
-			nb.Path = filepath.Join(dir, "n.ipynb")
-			m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
-			if tt.err != "" {
-				if err == nil || err.Error() != tt.err {
-					t.Errorf("got  %v\nwant %s", err, tt.err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if text := string(m.Files["cell-2/main.go"]); string(m.Files["cell-2/a.txt"]) != "a" || strings.Count(text, "//go:embed a.txt\n") != 1 {
-				t.Errorf("%q has no embedded file:\n%s", m.FileNames(), text)
-			}
-		})
-	}
-}
-
-// TestEmbedWithoutImport: as in the kernel, embedded files need no import in a cell.
-func TestEmbedWithoutImport(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, imports := range []string{"", "import \"embed\"\n", "import _ \"embed\"\n"} {
-		nb := cells(imports+"//go:embed a.txt\nvar text string", "%%\nprintln(text)")
-		nb.Path = filepath.Join(dir, "n.ipynb")
-		m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text := string(m.Files["cell-2/main.go"]); !strings.Contains(text, "\t_ \"embed\"\n") || strings.Count(text, "\"embed\"") != 1 {
-			t.Errorf("%q: want one blank import of package embed:\n%s", imports, text)
-		}
-	}
-}
-
-// TestEmbedWritten: a program can't embed a file that a cell of the same job writes.
-func TestEmbedWritten(t *testing.T) {
-	nb := cells("%%writefile -a ./g.txt\nx", "//go:embed g.txt\nvar text string\n%%\nprintln(text)")
-	nb.Path = filepath.Join(t.TempDir(), "n.ipynb")
-	_, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
-	const want = "n.ipynb, cell 2, line 1: //go:embed g.txt: cell 1 writes this file, but the job's programs are compiled before it runs: run cell 1 in the kernel first\n\t//go:embed g.txt"
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

@@ -68,7 +68,7 @@ func (r *Reuse) checkSources(m *export.Module, cell rundir.Cell) error {
 		if name == cell.Source() {
 			return r.changed("the program of cell %s", cell.Name)
 		}
-		return r.changed("the file %s, which cell %s embeds,", strings.TrimPrefix(name, cell.Name+"/"), cell.Name)
+		return r.changed("the file %s of cell %s", strings.TrimPrefix(name, cell.Name+"/"), cell.Name)
 	}
 	return nil
 }

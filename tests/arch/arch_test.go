@@ -40,11 +40,10 @@ var layers = []layer{
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "kernel/display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/allranks", "internal/cpulib", "internal/dtype", "internal/fetch", "internal/forecast", "internal/hugepages", "internal/plural", "internal/rundir", "internal/cluster", "internal/sharedlib", "internal/unread", "internal/userdir"}},
 	{name: "own code", packages: []string{"data/gocode"}, mayImport: []string{root}},
 	{name: "embedded source", packages: []string{"internal/source"}, mayImport: []string{"internal/rundir", "internal/userdir", root}},
-	{name: "modules", packages: []string{"internal/gomodule"}, mayImport: []string{"internal/embedded"}},
 	{name: "commands of tests", packages: []string{"internal/bounded"}, mayImport: []string{"internal/proc"}},
 	{name: "downloads", packages: []string{"internal/fetch"}, mayImport: []string{"internal/solo"}},
 	{name: "words", packages: []string{"internal/gocell", "internal/yamldoc"}, mayImport: []string{"internal/nearest"}},
-	{name: "leaves", packages: []string{"internal/allranks", "internal/rundir", "internal/cluster", "internal/cpulib", "internal/dtype", "internal/embedded", "internal/forecast", "internal/hugepages", "internal/machine", "internal/nbformat", "internal/nearest", "internal/plural", "internal/proc", "internal/quota", "internal/sharedlib", "internal/solo", "internal/tier", "internal/unread", "internal/userdir"}},
+	{name: "leaves", packages: []string{"internal/allranks", "internal/rundir", "internal/cluster", "internal/cpulib", "internal/dtype", "internal/forecast", "internal/gomodule", "internal/hugepages", "internal/machine", "internal/nbformat", "internal/nearest", "internal/plural", "internal/proc", "internal/quota", "internal/sharedlib", "internal/solo", "internal/tier", "internal/unread", "internal/userdir"}},
 	{name: "root", packages: []string{root}},
 }
 

@@ -1,14 +1,12 @@
 package decl
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"strconv"
 	"strings"
 
-	"gonbatch/internal/embedded"
 	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/nbcell"
 )
@@ -24,16 +22,14 @@ type Cell struct {
 // reader turns the Go code of one cell into declarations.
 type reader struct {
 	*nbcell.Code
-	// embeds are the //go:embed lines of variables.
-	embeds map[*ast.ValueSpec][]*ast.Comment
-	out    Cell
+	out Cell
 }
 
 // In returns the declarations in a cell's Go code. Its error is an *nbcell.Error.
 func In(code *nbcell.Code) (*Cell, error) {
-	r := &reader{Code: code, embeds: map[*ast.ValueSpec][]*ast.Comment{}}
-	if err := r.findEmbeds(); err != nil {
-		return nil, err
+	r := &reader{Code: code}
+	if at, ok := gocell.EmbedLine(r.AST); ok {
+		return nil, r.Cell.Errorf(r.Line(at), "%v", gocell.ErrEmbed)
 	}
 	for _, d := range code.AST.Decls {
 		switch d := d.(type) {
@@ -46,29 +42,6 @@ func In(code *nbcell.Code) (*Cell, error) {
 		}
 	}
 	return &r.out, nil
-}
-
-// findEmbeds finds the variables of the cell with embedded files.
-func (r *reader) findEmbeds() error {
-	vars, err := embedded.Variables(r.AST, r.Text)
-	if mistake := (*embedded.Mistake)(nil); errors.As(err, &mistake) {
-		return r.Cell.Errorf(r.Line(mistake.Pos), "%s", mistake.Message)
-	}
-	for _, v := range vars {
-		r.embeds[v.Spec] = v.Lines
-	}
-	return err
-}
-
-// embedLines returns a variable's //go:embed lines that are not part of the comment directly above
-// it.
-func (r *reader) embedLines(spec *ast.ValueSpec, doc *ast.CommentGroup) (lines []chunk) {
-	for _, line := range r.embeds[spec] {
-		if doc == nil || line.Pos() < doc.Pos() {
-			lines = append(lines, chunk{text: line.Text + "\n", line: r.Line(line.Pos())})
-		}
-	}
-	return lines
 }
 
 // chunk returns the text between two positions.
@@ -190,7 +163,7 @@ func (r *reader) spec(d *ast.GenDecl, spec ast.Spec, doc, comment *ast.CommentGr
 func (r *reader) varSpec(d *ast.GenDecl, spec *ast.ValueSpec) {
 	if len(spec.Names) == 1 || len(spec.Values) == 1 {
 		v := &Decl{Key: r.keyOf(spec.Names[0]), kind: token.VAR, Cell: r.Cell, Names: gocell.Named(spec.Names)}
-		v.chunks = append(r.embedLines(spec, docOf(d, spec.Doc)), r.spec(d, spec, spec.Doc, spec.Comment)...)
+		v.chunks = r.spec(d, spec, spec.Doc, spec.Comment)
 		r.out.Decls = append(r.out.Decls, v)
 		return
 	}

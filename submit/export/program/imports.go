@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/internal/embedded"
 	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/decl"
 	"gonbatch/submit/export/gomod"
@@ -164,13 +163,4 @@ func (l Import) String() string {
 // Logs reports whether a program uses package log.
 func Logs(imports []Import) bool {
 	return slices.ContainsFunc(imports, func(l Import) bool { return l.Path == "log" && l.name != "_" && l.name != "." })
-}
-
-// embedImports returns the import with which the compiler accepts //go:embed lines, if a program
-// has such lines and no cell imports the package: the kernel adds it too.
-func embedImports(body string, imports []Import) []Import {
-	if !strings.Contains(body, embedded.Directive) || slices.ContainsFunc(imports, func(l Import) bool { return l.Path == "embed" }) {
-		return nil
-	}
-	return []Import{{name: "_", Path: "embed"}}
 }

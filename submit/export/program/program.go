@@ -50,7 +50,7 @@ func (p Program) Render(names *gomod.Names, found map[string]string) (text []byt
 	if err != nil {
 		return nil, nil, nil, p.Cell.Errorf(0, "the cells do not fit together: %v", err)
 	}
-	imports = slices.Concat(imports, keepImports(imports), embedImports(body, imports))
+	imports = slices.Concat(imports, keepImports(imports))
 	head, err := p.head(imports, !ordered)
 	if err != nil {
 		return nil, nil, nil, p.Cell.Errorf(0, "the imports cannot be formatted: %v", err)
