@@ -1,7 +1,3 @@
 // Package gomodule knows what a go.mod means for a program's imports. It only reads and edits
 // files, and never runs the go command.
-//
-//	if gomodule.IsPlain(own, imports) {
-//		err := gomodule.RequireOwn(mod, own, imports, map[string]bool{})
-//	}
 package gomodule

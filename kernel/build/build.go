@@ -62,13 +62,12 @@ func Run(ctx context.Context, opts Options) error {
 	if opts.Store == "" {
 		opts.Store = opts.Plans
 	}
-	b := &builder{Options: opts}
+	b := &builder{opts}
 	b.Environ = withDefault(b.Environ, "GOGC", "400") // otherwise the linker spends a quarter of its time collecting garbage
 	b.noteTime(buildTime)
 	if err := b.prepare(); err != nil {
 		return fmt.Errorf("build the cell: %w", err)
 	}
-	b.choosePlain(ctx)
 	output, err := b.build(ctx)
 	if err != nil && bytes.Contains(output, []byte("(no value) used as value")) {
 		if err := b.unmarkValue(); err != nil {
@@ -82,7 +81,6 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	b.noteUnresolved()
 	b.noteTraining()
 	b.keepBuilt()
 	return b.hideMain()
@@ -100,13 +98,7 @@ func (b *builder) keepBuilt() {
 	}
 }
 
-type builder struct {
-	Options
-	// plain is set if the program has a go.mod of its own. plainDir is its folder; "" if it should
-	// have none.
-	plain    bool
-	plainDir string
-}
+type builder struct{ Options }
 
 // ProgramSuffix ends the name of the program that the script starts.
 const ProgramSuffix = ".run"
@@ -160,9 +152,9 @@ func (b *builder) byGo(ctx context.Context, key string) ([]byte, error) {
 
 func (b *builder) goBuild(ctx context.Context, record, linkerFlags string) ([]byte, error) {
 	args := []string{"-toolexec=" + filepath.Join(b.Seed, "record"), "-o", b.binary()}
-	cmd := exec.CommandContext(ctx, b.Go, slices.Concat(b.Verb, args, b.moduleFlags(), b.Flags)...)
+	cmd := exec.CommandContext(ctx, b.Go, slices.Concat(b.Verb, args, b.Flags)...)
 	cmd.Dir = b.Dir
-	cmd.Env = b.moduleEnviron()
+	cmd.Env = append(slices.Clone(b.Environ), "PWD="+b.Dir)
 	flags := tool.Get(cmd.Env, "GOFLAGS") + " '" + linkerFlags + "'"
 	cmd.Env = append(cmd.Env, "GOFLAGS="+flags, rundir.EnvRecord+"="+record)
 	output, err := cmd.CombinedOutput()

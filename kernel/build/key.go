@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
-	"gonbatch/kernel/tool"
 	"hash"
 	"io/fs"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"gonbatch/kernel/tool"
 )
 
 // moduleLine is the line that differs between the go.mod files of two sessions.
@@ -38,7 +39,7 @@ func (b *builder) key() (string, error) {
 		}
 	}
 	for _, name := range []string{"go.mod", "go.sum", "go.work", "go.work.sum"} {
-		text, err := os.ReadFile(filepath.Join(b.modDir(), name))
+		text, err := os.ReadFile(filepath.Join(b.Dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
@@ -53,7 +54,7 @@ func (b *builder) key() (string, error) {
 	for _, entry := range settings(b.Environ) {
 		fmt.Fprintln(sum, entry)
 	}
-	if !b.plain && b.hasOuterWorkspace() {
+	if b.hasOuterWorkspace() {
 		return "", errUncovered
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

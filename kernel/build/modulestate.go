@@ -1,7 +1,10 @@
 package build
 
 import (
+	"os"
 	"path/filepath"
+
+	"golang.org/x/mod/modfile"
 
 	"gonbatch/internal/gomodule"
 	"gonbatch/kernel/tool"
@@ -14,10 +17,28 @@ func (b *builder) modules() *gomodule.Code {
 	if err != nil {
 		return nil
 	}
-	mod, err := readMod(filepath.Join(b.modDir(), "go.mod"))
+	mod, err := readMod(filepath.Join(b.Dir, "go.mod"))
 	if err != nil {
 		return nil
 	}
 	cache := gomodule.CacheDir(func(name string) string { return tool.Get(b.Environ, name) })
 	return &gomodule.Code{Mod: mod, Folders: local, Cache: cache}
+}
+
+// ownMod returns the go.mod with which each session starts: gonbatch's modules; nil if there is
+// none.
+func (b *builder) ownMod() *modfile.File {
+	mod, err := readMod(filepath.Join(b.Seed, "go.mod"))
+	if err != nil {
+		return nil
+	}
+	return mod
+}
+
+func readMod(name string) (*modfile.File, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return modfile.Parse(name, text, nil)
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"gonbatch/internal/rundir"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // plan is how to compile and link a program. In its strings, workMark stands for the tools' working

@@ -124,6 +124,20 @@ func (b *builder) declarations(text string) map[string]string {
 	return hashes
 }
 
+// userFiles returns the Go files of the program that aren't the kernel's own: GoNB's, and those
+// that the user has put next to it.
+func (b *builder) userFiles() (files []string) {
+	entries, _ := os.ReadDir(b.Dir) // The compiler reports it.
+	others := append(OwnFiles(), mainFiles[:]...)
+	for _, entry := range entries {
+		name := filepath.Join(b.Dir, entry.Name())
+		if filepath.Ext(name) == ".go" && (name == b.mainFile() || !slices.Contains(others, entry.Name())) {
+			files = append(files, name)
+		}
+	}
+	return files
+}
+
 // hashLines returns the elements of a map literal.
 func hashLines(hashes map[string]string) string {
 	var text strings.Builder

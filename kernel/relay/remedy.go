@@ -70,8 +70,7 @@ func moduleRemedy(message string) string {
 	if unescaped, err := module.UnescapePath(path); err == nil {
 		path = unescaped
 	}
-	return fmt.Sprintf("%s %s does not compile: it may need an older version of a module than gonbatch does; name another version of this module: !*go get %s@VERSION, "+
-		"or remove the imports of gonbatch and %%keep from the program, so that it has the versions that its own modules ask for", path, found[2], path)
+	return fmt.Sprintf("%s %s does not compile: it may need an older version of a module than gonbatch does; name another version of this module: !*go get %s@VERSION", path, found[2], path)
 }
 
 // unkeep excludes from %submit the cells that only keep variables that can't be kept. It returns

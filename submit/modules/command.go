@@ -81,7 +81,7 @@ func (r *resolver) checkOwn(command *export.ModuleCommand, before, after *modfil
 	case removed && r.importsOwn():
 		return r.mistake(command.Site, "!*%s lowers %s, and gonbatch, which the programs import, needs the newer version; remove the line, or ask for that version or a newer one",
 			command.Text, strings.Join(lowered, ", "))
-	case len(lowered) > 0 && (removed || r.plain):
+	case len(lowered) > 0 && removed:
 		r.warn(command, fmt.Sprintf("!*%s lowers %s: gonbatch was tested with the newer version", command.Text, strings.Join(lowered, ", ")))
 	case len(lowered) > 0:
 		r.warn(command, fmt.Sprintf("!*%s asks for %s, but another module needs the newer version, so that one is used", command.Text, strings.Join(lowered, ", ")))

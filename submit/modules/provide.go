@@ -103,7 +103,7 @@ func (r *resolver) list(ctx context.Context) ([]listed, error) {
 // gonbatch's modules requires another. Then its go.mod has a checksum already.
 func (r *resolver) noteNew(before, after map[string]string, sums string) {
 	for path, version := range after {
-		asked := !r.plain && strings.Contains(sums, path+" "+version+"/go.mod ")
+		asked := strings.Contains(sums, path+" "+version+"/go.mod ")
 		if before[path] == "" && r.why[path] == "" && !asked {
 			r.why[path] = "the newest"
 		}

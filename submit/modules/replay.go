@@ -38,7 +38,7 @@ func (r *resolver) startFromEarlier() error {
 					}
 				}
 			}
-			err := raise(mod, r.earlier(), func(path string) { r.why[path] = filepath.Base(r.Lock) })
+			err := raise(mod, r.lock.diff.mod, func(path string) { r.why[path] = filepath.Base(r.Lock) })
 			if err != nil {
 				return err
 			}
@@ -52,9 +52,6 @@ func (r *resolver) startFromEarlier() error {
 		session, err := modfile.ParseLax("the session's go.mod", r.Session, nil)
 		if err != nil {
 			return err
-		}
-		if r.plain {
-			session = r.withoutOwn(session)
 		}
 		return raise(mod, session, func(path string) { r.why[path] = "this session has it" })
 	})

@@ -76,17 +76,12 @@ type resolver struct {
 	warnings []nbcell.Note
 	// workspace are the modules that go.work has replaced.
 	workspace []string
-	// plain is set if gonbatch's requirements are left out; required are the modules for which
-	// requireOwn has run.
-	plain    bool
-	required map[string]bool
 }
 
 // Resolve finds the modules of a notebook that was exported with gonbatch's own ones. It runs no go
 // command if nothing is missing. A mistake in the notebook is an *nbcell.Error.
 func Resolve(ctx context.Context, m *export.Module, again Exporter, opt Options) (*Result, error) {
-	r := &resolver{Options: opt, export: again, first: m}
-	r.reset()
+	r := &resolver{Options: opt, export: again, first: m, module: m, imports: map[string]map[string]string{}, why: map[string]string{}}
 	var err error
 	if r.own, err = modfile.Parse("go.mod", m.Files["go.mod"], nil); err != nil {
 		return nil, fmt.Errorf("modules of %s: %w", m.Notebook, err)
@@ -97,22 +92,11 @@ func Resolve(ctx context.Context, m *export.Module, again Exporter, opt Options)
 	if r.lock, err = readLock(opt.Lock); err != nil {
 		return nil, fmt.Errorf("modules of %s: %w", m.Notebook, err)
 	}
-	if r.isPlain() {
-		if result := resolvePlain(ctx, r); result != nil {
-			return result, nil
-		}
-	}
 	result, err := r.resolve(ctx)
 	if err != nil && r.lock != nil {
 		err = fmt.Errorf("%w\nthe versions of %s are in use; delete that file to get the newest ones", err, opt.Lock)
 	}
 	return result, err
-}
-
-// reset begins again.
-func (r *resolver) reset() {
-	r.module, r.imports, r.why, r.required = r.first, map[string]map[string]string{}, map[string]string{}, map[string]bool{}
-	r.warnings, r.workspace = nil, nil
 }
 
 // resolve finds the modules that the notebook needs beyond gonbatch's own.
@@ -182,7 +166,7 @@ func (r *resolver) search(ctx context.Context, known bool) (err error) {
 		}
 	}
 	for {
-		if err := r.provideOwn(ctx); err != nil {
+		if err := r.provide(ctx); err != nil {
 			return err
 		}
 		if err := r.exportAgain(); err != nil {
@@ -200,23 +184,7 @@ func (r *resolver) search(ctx context.Context, known bool) (err error) {
 
 // start gives go.mod its first requirements, and runs the notebook's own commands.
 func (r *resolver) start(ctx context.Context) error {
-	if r.plain {
-		if err := r.startPlain(); err != nil {
-			return err
-		}
-	}
 	return errors.Join(r.startFromEarlier(), r.replay(ctx))
-}
-
-// provideOwn makes the go command provide all modules. Those that gonbatch has too are in its
-// version.
-func (r *resolver) provideOwn(ctx context.Context) error {
-	if r.plain {
-		if err := r.requireOwn(); err != nil {
-			return err
-		}
-	}
-	return r.provide(ctx)
 }
 
 // exportAgain exports the notebook with its modules as resolved so far. The files are the same as
@@ -253,9 +221,6 @@ func (r *resolver) result() (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("modules of %s: %w", r.first.Notebook, err)
 	}
-	if r.plain && len(r.module.Open) > 0 {
-		return nil, errors.New("packages are missing that gonbatch may have")
-	}
 	result := &Result{Module: r.module, Taken: r.taken(mod), Warnings: r.warnings}
 	d, err := difference(mod, r.own)
 	if err != nil {
@@ -277,7 +242,7 @@ func (r *resolver) taken(mod *modfile.File) (taken []Taken) {
 		if to, ok := replaced[path]; ok {
 			version = "=> " + to
 		}
-		if own[path] == version || path == ownModule || (own[path] == "" || r.plain) && !r.importsFrom(mod, path) {
+		if own[path] == version || path == ownModule || own[path] == "" && !r.importsFrom(mod, path) {
 			continue
 		}
 		taken = append(taken, Taken{path, version, r.because(path)})

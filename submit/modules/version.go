@@ -54,24 +54,15 @@ func raise(mod, from *modfile.File, raised func(path string)) error {
 // diff is the difference between a go.mod and gonbatch's own.
 type diff struct {
 	// mod has the replacements, and the requirements that gonbatch's own lacks or has in another
-	// version; dropped are the modules that only gonbatch's own requires. If dropped is droppedAll,
-	// mod has all requirements.
+	// version; dropped are the modules that only gonbatch's own requires.
 	mod     *modfile.File
 	dropped []string
 }
-
-// droppedAll are the dropped modules of a plain notebook.
-var droppedAll = []string{"*"}
-
-func (d diff) isPlain() bool { return slices.Equal(d.dropped, droppedAll) }
 
 // difference returns the difference of mod from own.
 func difference(mod, own *modfile.File) (diff, error) {
 	had, has := versions(own), versions(mod)
 	d := diff{mod: new(modfile.File)}
-	if has[ownModule] == "" && had[ownModule] != "" {
-		had, d.dropped = nil, droppedAll
-	}
 	if err := d.mod.AddModuleStmt(mod.Module.Mod.Path); err != nil {
 		return d, err
 	}
@@ -116,11 +107,7 @@ func (d diff) apply(own *modfile.File) ([]byte, error) {
 	if d.mod.Go != nil {
 		err = mod.AddGoStmt(d.mod.Go.Version)
 	}
-	dropped := d.dropped
-	if d.isPlain() {
-		dropped = slices.Collect(maps.Keys(versions(own)))
-	}
-	for _, path := range dropped {
+	for _, path := range d.dropped {
 		err = errors.Join(err, mod.DropRequire(path))
 	}
 	mod.Cleanup()
