@@ -12,7 +12,7 @@ import (
 // raced lists packages in which goroutines share state: those of the kernel, the rendezvous, the
 // ring and the watch of the ranks, datasets and the loading of batches, checkpoints, the loggers,
 // and what follows and records a job.
-var raced = []string{"./kernel/relay", "./kernel/widget", "./kernel/magic", "./kernel/wire", "./distributed/keyvalue", "./distributed/network", "./distributed/tcp", "./distributed/watch", "./data", "./data/load", "./data/lane",
+var raced = []string{"./kernel/relay", "./kernel/magic", "./kernel/wire", "./distributed/keyvalue", "./distributed/network", "./distributed/tcp", "./distributed/watch", "./data", "./data/load", "./data/lane",
 	"./checkpoint", "./logger", "./submit", "./submit/executed"}
 
 // unraced are their tests that take long, and show nothing about goroutines, or that measure time,

@@ -9,10 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"gonbatch/internal/rundir"
-	"gonbatch/kernel/widget"
 	"gonbatch/submit/report"
 )
 
@@ -277,55 +275,6 @@ func TestLosses(t *testing.T) {
 	if want := []string{"train/d_loss", "train/loss", "val/loss", "test/Loss"}; !slices.Equal(names, want) {
 		t.Errorf("%v, want %v", names, want)
 	}
-}
-
-// TestCancelButton: if the front end has widgets, a button cancels the job, and disappears with it.
-func TestCancelButton(t *testing.T) {
-	m, dir := newMagics(t, "running")
-	sent := make(chan string, 100)
-	s := &small{hub: widget.NewHub(func(kind string, content, _ map[string]any) {
-		text, _ := json.Marshal(content)
-		sent <- kind + string(text)
-	})}
-	s.hub.Info("jupyter.widget") // a client asks
-	m.remember(Job{ID: "7"})
-	waited := make(chan error, 1)
-	go func() { waited <- m.Run(t.Context(), s, Call{Name: "wait"}) }()
-	id := ""
-	for id == "" {
-		select {
-		case text := <-sent:
-			if strings.Contains(text, "ButtonModel") {
-				var open struct {
-					ID string `json:"comm_id"`
-				}
-				if err := json.Unmarshal([]byte(strings.TrimPrefix(text, "comm_open")), &open); err != nil {
-					t.Fatal(err)
-				}
-				id = open.ID
-			}
-		case <-time.After(5 * time.Minute):
-			t.Fatal("no button")
-		}
-	}
-	s.hub.Handle("comm_msg", fmt.Appendf(nil, `{"comm_id":%q,"data":{"method":"custom","content":{"event":"click"}}}`, id), nil)
-	select {
-	case err := <-waited:
-		if err == nil || !strings.Contains(err.Error(), "rank 1 said no") {
-			t.Errorf("waited: %v", err)
-		}
-	case <-time.After(5 * time.Minute):
-		t.Fatal("the click did not end the job")
-	}
-	args, err := os.ReadFile(filepath.Join(dir, "args"))
-	if err != nil || !strings.Contains(string(args), "cancel ") {
-		t.Errorf("%v: submit got\n%s", err, args)
-	}
-	s.locked(func() {
-		if last := s.cards[len(s.cards)-1]; last != "same gonbatch-job-7-cancel-1 " || len(s.hub.Info("")) != 0 {
-			t.Errorf("the button is left: %q, %v", s.cards, s.hub.Info(""))
-		}
-	})
 }
 
 // TestResult: a run's metrics, checkpoints and images are returned as JSON and, with a name, as a

@@ -122,11 +122,7 @@ func (m *Magics) follow(ctx context.Context, s Session, job Job) {
 	if first.ended() {
 		return
 	}
-	remove := m.cancelButton(ctx, s, first.Job)
-	go func() {
-		defer remove()
-		_, _ = o.update(ctx, s, func() bool { return false })
-	}()
+	go func() { _, _ = o.update(ctx, s, func() bool { return false }) }()
 }
 
 // watch shows the card until the job has ended or the user interrupts.
@@ -135,7 +131,6 @@ func (m *Magics) watch(ctx context.Context, s Session, job Job) (state, error) {
 	if err != nil || first.ended() {
 		return first, err
 	}
-	defer m.cancelButton(ctx, s, first.Job)()
 	return o.update(ctx, s, s.Interrupted)
 }
 

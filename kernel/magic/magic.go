@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gonbatch/internal/gocell"
-	"gonbatch/kernel/widget"
 )
 
 // Session is the kernel's side of a magic. Its methods may be called concurrently, and even after
@@ -31,8 +30,6 @@ type Session interface {
 	// Declare adds a package-level declaration to the magic's cell, with its imports ("NAME PATH").
 	// It takes effect as the cell's own declarations do.
 	Declare(imported, declaration string) error
-	// Widgets is the session's hub of widgets; nil if it can't have any.
-	Widgets() *widget.Hub
 }
 
 // Cell is a cell of a session.

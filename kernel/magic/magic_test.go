@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"gonbatch/internal/gocell"
-	"gonbatch/kernel/widget"
 )
 
 // small is a session whose notebook is a few cells.
@@ -26,7 +25,6 @@ type small struct {
 	cards     []string
 	declared  []string
 	interrupt bool
-	hub       *widget.Hub
 }
 
 func (s *small) locked(f func()) {
@@ -46,7 +44,6 @@ func (s *small) Declare(imported, declaration string) error {
 	s.locked(func() { s.declared = append(s.declared, imported+"; "+declaration) })
 	return nil
 }
-func (s *small) Widgets() *widget.Hub     { return s.hub }
 func (s *small) Interrupted() (stop bool) { s.locked(func() { stop = s.interrupt }); return stop }
 func (s *small) Cells() []Cell            { return cellsWith(s.cells) }
 func (s *small) Current() Cell            { return Cell{First: 9, Last: 9} }

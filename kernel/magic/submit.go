@@ -8,15 +8,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"gonbatch/internal/plural"
-	"gonbatch/kernel/tool"
-	"gonbatch/submit/report"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
+
+	"gonbatch/internal/plural"
+	"gonbatch/kernel/tool"
+	"gonbatch/submit/report"
 
 	"github.com/google/shlex"
 )

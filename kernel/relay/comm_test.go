@@ -7,7 +7,7 @@ import (
 )
 
 // TestComm: a front end that shows widgets asks for the session's widgets when it opens a notebook,
-// and is not left waiting.
+// and is not left waiting for its answer.
 func TestComm(t *testing.T) {
 	b := start(t)
 	id := b.ask("comm_info_request", object{"target_name": "jupyter.widget"})
@@ -28,7 +28,7 @@ func TestComm(t *testing.T) {
 			t.Errorf("published about %s, not %s: %s", m.ParentID, id, m.Content)
 		}
 	}
-	if want := []string{"comm_close", "status", "status"}; !slices.Equal(kinds, want) {
+	if want := []string{"status", "comm_close", "status"}; !slices.Equal(kinds, want) {
 		t.Errorf("published %v, want %v", kinds, want)
 	}
 }

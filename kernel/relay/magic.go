@@ -7,7 +7,6 @@ import (
 	"gonbatch/internal/gocell"
 	"gonbatch/kernel/cell"
 	"gonbatch/kernel/magic"
-	"gonbatch/kernel/widget"
 )
 
 // runMagics runs this kernel's own magics in the cell, in order, until one fails.
@@ -51,8 +50,6 @@ func (s session) show(messageType, id string, bundle map[string]any) {
 }
 
 func (s session) Interrupted() bool { return s.e.relay.interrupted.Load() }
-
-func (s session) Widgets() *widget.Hub { return s.e.relay.widgets }
 
 func (s session) Declare(imported, declaration string) (err error) {
 	s.e.prepared.Code, err = cell.Declare(s.e.prepared.Code, s.line, imported, declaration)

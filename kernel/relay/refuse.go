@@ -16,7 +16,6 @@ func Refuse(ctx context.Context, front Connection, reason error, log io.Writer) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &relay{opts: Options{Front: front, Log: log, Interrupt: func() func() { return func() {} }}, queue: newQueue(), stop: cancel}
-	r.widgets = r.newWidgets()
 	if r.front, err = listen(front, r.log); err != nil {
 		return fmt.Errorf("listen for clients: %w", err)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"gonbatch/kernel/history"
 	"gonbatch/kernel/magic"
-	"gonbatch/kernel/widget"
 	"gonbatch/kernel/wire"
 )
 
@@ -66,7 +65,6 @@ type relay struct {
 	// changed has a value when the Assistant may have to prepare again.
 	changed chan struct{}
 	history *history.Store
-	widgets *widget.Hub
 	stop    context.CancelFunc
 
 	// ready is closed when GoNB answers.
@@ -109,7 +107,6 @@ func Run(ctx context.Context, opts Options) error {
 	sockets, closeSockets := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeSockets()
 	r := &relay{opts: opts, queue: newQueue(), questions: newQueue(), changed: make(chan struct{}, 1), stop: cancel, ready: make(chan struct{}), void: map[string]bool{}, refused: map[string]time.Time{}}
-	r.widgets = r.newWidgets()
 	var err error
 	if r.front, err = listen(opts.Front, r.log); err != nil {
 		return fmt.Errorf("listen for clients: %w", err)

@@ -102,10 +102,6 @@ class Lab:
         """Return how many elements of a cell's output match a CSS selector."""
         return self.page.locator(CELL).nth(cell).locator(f"{OUTPUTS} {selector}").count()
 
-    def click(self, cell, selector):
-        """Click an element of a cell's output."""
-        self.page.locator(CELL).nth(cell).locator(f"{OUTPUTS} {selector}").first.click()
-
     def save(self):
         """Save the notebook, as Ctrl+S does."""
         self.page.keyboard.press("Control+s")

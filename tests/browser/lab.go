@@ -86,12 +86,6 @@ func (l *Lab) Find(cell int, selector string) (count int) {
 	return count
 }
 
-// Click clicks an element of a cell's output.
-func (l *Lab) Click(cell int, selector string) {
-	l.t.Helper()
-	l.do("click", args{"cell": cell, "selector": selector}, 0, nil)
-}
-
 // Overflow returns how many pixels too wide a cell's output is.
 func (l *Lab) Overflow(cell int) (pixels int) {
 	l.t.Helper()
