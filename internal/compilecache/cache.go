@@ -3,7 +3,6 @@ package compilecache
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -35,20 +34,6 @@ func Open(dir string, limit int64, warn func(error)) (*Cache, error) {
 		err = checkFolder(dir)
 	}
 	if err != nil {
-		return nil, c.trouble("used", err)
-	}
-	return c, nil
-}
-
-// Find returns the cache in its place, to list and remove programs, or nil if it is turned off. It
-// creates nothing: a cache without a folder is empty.
-func Find(getenv func(string) string) (*Cache, error) {
-	dir, err := place(getenv)
-	if err != nil || dir == "" {
-		return nil, err
-	}
-	c := &Cache{dir: dir, limit: Limit}
-	if err := checkFolder(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, c.trouble("used", err)
 	}
 	return c, nil

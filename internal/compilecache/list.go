@@ -1,7 +1,6 @@
 package compilecache
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,25 +44,6 @@ func (c *Cache) Programs() ([]Program, error) {
 	}
 	newestFirst(all)
 	return all, nil
-}
-
-// Name returns the name of the program, for people; "" if it can't be read.
-func (p Program) Name() string {
-	f, err := openOwn(p.path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close() //nolint:errcheck // only read
-	lines := bufio.NewScanner(f)
-	for n := 0; lines.Scan(); n++ {
-		if n == 0 && lines.Text() != format {
-			return ""
-		}
-		if n == 3 {
-			return lines.Text()
-		}
-	}
-	return ""
 }
 
 // Size returns the total size of programs.

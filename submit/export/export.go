@@ -19,7 +19,6 @@ import (
 	"gonbatch/submit/export/gomod"
 	"gonbatch/submit/export/input"
 	"gonbatch/submit/export/nbcell"
-	"gonbatch/submit/export/pitfall"
 	"gonbatch/submit/export/program"
 )
 
@@ -88,8 +87,6 @@ type exporter struct {
 	module   *Module
 	all      []rundir.Cell // including those not picked
 	imports  map[string]bool
-	// deadEnds are the ends of mains that can never succeed, by the name of the cell.
-	deadEnds map[string]*pitfall.DeadEnd
 	// shown are the declarations that an earlier program has already, and script is Options.Script.
 	shown  map[*decl.Decl]bool
 	script bool
@@ -127,7 +124,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 		cells: cells, dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
 		namer:   namer{cells, map[string]bool{}},
 		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
-		imports: map[string]bool{}, deadEnds: map[string]*pitfall.DeadEnd{}, shown: map[*decl.Decl]bool{}, script: opt.Script, kept: opt.Kept,
+		imports: map[string]bool{}, shown: map[*decl.Decl]bool{}, script: opt.Script, kept: opt.Kept,
 	}
 	e.session.packages = newPackages(e.names, own, opt.Resolved)
 	e.session.params.Values, e.session.params.Places = opt.Parameters, opt.ParameterPlaces
@@ -195,7 +192,7 @@ func (e *exporter) program(made rundir.Cell, cell *nbcell.Cell, main *decl.Decl)
 // addMain adds the program of a main cell, if it is picked.
 func (e *exporter) addMain(cell *nbcell.Cell, name string, main *decl.Decl) error {
 	made := e.newCell(cell, name)
-	e.all, e.deadEnds[name] = append(e.all, made), e.session.end
+	e.all = append(e.all, made)
 	if !e.picks.wants(name, cell) {
 		e.skipped = append(e.skipped, cell)
 		return nil
@@ -268,7 +265,6 @@ func (e *exporter) finish() (*Module, error) {
 	if err := e.checkFrontEnd(); err != nil {
 		return nil, err
 	}
-	e.noteDeadEnds()
 	m.Notes = e.session.notes
 	slices.SortStableFunc(m.Notes, func(a, b nbcell.Note) int { return cmp.Or(a.Number-b.Number, a.Line-b.Line) })
 	m.Warnings, m.Parameters = e.session.warnings, e.session.params.Declared

@@ -1,9 +1,7 @@
 package export
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"gonbatch/submit/export/nbcell"
 	"gonbatch/submit/export/pitfall"
@@ -21,16 +19,4 @@ func (e *exporter) checkFrontEnd() error {
 		}
 	}
 	return nil
-}
-
-// noteDeadEnds notes the mains after which no other cell can run.
-func (e *exporter) noteDeadEnds() {
-	for i, made := range e.module.Cells {
-		end := e.deadEnds[made.Name]
-		if end == nil || i == len(e.module.Cells)-1 {
-			continue
-		}
-		message := fmt.Sprintf("%s, so the cells below cannot run: %s", end.How, strings.Join(e.module.CellNames()[i+1:], ", "))
-		e.session.notes = append(e.session.notes, nbcell.Note{Ref: e.cells[made.Number-1].Ref, Line: end.Line, Message: message})
-	}
 }

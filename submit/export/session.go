@@ -44,8 +44,6 @@ type session struct {
 	flags    input.Flags
 	notes    []nbcell.Note
 	findings pitfall.Findings
-	// end is the last main's dead end.
-	end *pitfall.DeadEnd
 }
 
 // newSession returns the session of a kernel that has just started.
@@ -142,21 +140,11 @@ func (s *session) parse(cell *nbcell.Cell, file gocell.File) (*decl.Cell, error)
 	if err != nil {
 		return nil, err
 	}
-	s.note(code, decls.Main != nil)
+	s.notes = slices.Concat(s.notes, s.findings.Add(code), s.flags.Add(code))
 	if !cell.HasParameters() {
 		s.warnOfRedeclared(cell, decls)
 	}
 	return decls, nil
-}
-
-// note remembers a cell's flags and pitfalls.
-func (s *session) note(code *nbcell.Code, hasMain bool) {
-	found := s.findings.Add(code)
-	s.end = found.End
-	s.notes = slices.Concat(s.notes, found.Notes, s.flags.Add(code))
-	if !hasMain {
-		s.notes = append(s.notes, found.Exits...)
-	}
 }
 
 // warnOfRedeclared warns about parameters with given values that a cell without the tag declares

@@ -45,7 +45,7 @@ var shapes = []struct {
 	{"submit cancel RUN", "If the job had already ended, `ended` says how; if the job was cancelled, `ended` is missing.",
 		report.Cancellation{Run: failed.Run, Directory: failed.Directory, Job: "4711"}},
 	{"submit check NOTEBOOK", "`cells` lists the cells that a job would run. Findings of go vet, warnings and notes each name their cell and line.",
-		report.Check{Notebook: "mnist.ipynb", Cells: []rundir.Cell{{Name: "train", Number: 4, ID: "c4", Args: []string{"-epochs", "3"}}}, Notes: []string{"mnist.ipynb, cell 3 (id c3), line 2: os.Exit in load ends the program"}}},
+		report.Check{Notebook: "mnist.ipynb", Cells: []rundir.Cell{{Name: "train", Number: 4, ID: "c4", Args: []string{"-epochs", "3"}}}, Notes: []string{"mnist.ipynb, cell 3 (id c3), line 2: the error of os.MkdirAll is ignored: if it fails, the cell continues"}}},
 	{"submit check --target GPU NOTEBOOK", "`forecast` is what a training step needs on each GPU, in bytes, operations and seconds: `usable` is the part of the GPU's memory that XLA takes, `copies` are results that don't reuse the memory of an argument, and `floor` is the shortest time that the data sheet named by `origin` allows. If the step does not fit, `fits` is false, `error` says so, `largest` is the largest batch that fits, if there is one, and the exit code is 1.",
 		report.Check{Notebook: "mnist.ipynb", Cells: []rundir.Cell{{Name: "train", Number: 4, ID: "c4"}}, Forecast: &forecasted}},
 	{"submit params NOTEBOOK", "`-p` sets parameters; flags follow `--`.",
@@ -63,9 +63,6 @@ var shapes = []struct {
 	{"submit kernel doctor", "`ok` says whether the kernel can run: only `optional` findings may have a `problem`. If it can't, the exit code is 1.",
 		report.Doctor{OK: true, Findings: []report.Finding{{Name: "Go", Found: "/usr/local/go/bin/go, go1.26.4 linux/amd64"}, {Name: "XLA plugin", Optional: true, Problem: "not found: the first cell that needs it installs it, and so does submit"}}}},
 	{"submit kernel warm", "`packages` lists the packages that notebooks import, which are now compiled.", report.Packages{Packages: []string{"gonbatch/trainer"}}},
-	{"submit cache, submit cache --prune", "`folder` is missing if the cache is turned off. Sizes are in bytes. `removed` and `freed` appear if programs were removed.",
-		report.Cache{Folder: "/home/ada/.cache/gonbatch/compile-cache", Size: 211_482, Limit: 2 << 30, Removed: 3, Freed: 640_100,
-			Programs: []report.CompiledProgram{{Key: strings.Repeat("4f2a", 16), Name: "TrainStep", Size: 211_482, Used: at}}}},
 	{"%result", "A cell with `%result` keeps this object in the notebook, under the MIME type `application/vnd.gonbatch.result+json`. `state` is as above. " +
 		"`losses` holds pairs of a step and a value. In `metrics`, NaN and the infinities are strings.", report.Result{
 		Job: "4711", Run: "mnist-20261121-101500-4f2a", State: "completed", Message: "completed", Directory: "/home/ada/runs/mnist-20261121-101500-4f2a", Step: 937,

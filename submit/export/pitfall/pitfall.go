@@ -1,17 +1,15 @@
 // Package pitfall finds code in a notebook that a job would run differently from a notebook, or not
-// as its author expects: errors that nobody sees, files that all ranks write, mains that never end,
-// calls that wait for a browser, programs that compute the same on every rank. It reads source and
-// refuses nothing; package export decides what is an error.
+// as its author expects: errors that nobody sees, files that all ranks write, calls that wait for a
+// browser, programs that compute the same on every rank. It reads source and refuses nothing;
+// package export decides what is an error.
 //
 //	findings := pitfall.NewFindings()
-//	found := findings.Add(code)
-//	notes = append(notes, found.Notes...)
+//	notes = append(notes, findings.Add(code)...)
 package pitfall
 
 import (
 	"go/ast"
 
-	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/nbcell"
 )
 
@@ -30,17 +28,8 @@ func NewFindings() Findings {
 	return Findings{onlyError: map[string]bool{}, functions: map[string]fileUse{}, noted: map[nbcell.Note]bool{}}
 }
 
-// Cell has the pitfalls of one cell.
-type Cell struct {
-	// Notes are on the errors that it ignores, Exits on the calls that end the whole program from a
-	// function other than main.
-	Notes, Exits []nbcell.Note
-	// End is set if its main can never succeed.
-	End *DeadEnd
-}
-
-// Add reads a cell.
-func (f *Findings) Add(code *nbcell.Code) (c Cell) {
+// Add reads a cell, and returns notes on the errors that it ignores.
+func (f *Findings) Add(code *nbcell.Code) (notes []nbcell.Note) {
 	var functions []*ast.FuncDecl
 	for _, d := range code.AST.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
@@ -51,15 +40,10 @@ func (f *Findings) Add(code *nbcell.Code) (c Cell) {
 		}
 	}
 	for _, fn := range functions {
-		c.Notes = append(c.Notes, droppedErrors(code, fn.Body, f.onlyError)...)
+		notes = append(notes, droppedErrors(code, fn.Body, f.onlyError)...)
 		if fn.Recv == nil {
 			f.functions[fn.Name.Name] = filesOf(code, fn)
 		}
-		if gocell.FuncKey(fn) == "main" {
-			c.End = findDeadEnd(code, fn.Body)
-		} else {
-			c.Exits = append(c.Exits, exitsIn(code, fn)...)
-		}
 	}
-	return c
+	return notes
 }

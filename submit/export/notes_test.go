@@ -23,21 +23,6 @@ func TestNotes(t *testing.T) {
 			"n.ipynb, cell 2, line 2: config.AddFlags defines flags after the main has parsed them, so it does not know them: call it in a function such as func init_flags(), in another cell\n" +
 				"n.ipynb, cell 2, line 3: flag.Int defines flags after the main has parsed them, so it does not know them: call it in a function such as func init_flags(), in another cell"},
 		{"flags before they are parsed", []string{"func init_flags() { config.AddFlags(flag.CommandLine) }", "func main() {\n\tconfig.AddFlags(flag.CommandLine)\n\tflag.Parse()\n}"}, ""},
-		{"exit in shared code", []string{"func check(err error) {\n\tif err != nil {\n\t\tlog.Fatalf(\"%v\", err)\n\t}\n}", "%%\ncheck(nil)"},
-			"n.ipynb, cell 1, line 3: log.Fatalf in check ends the program: deferred calls, such as world.Close, do not run"},
-		{"exit in a main cell", []string{"func stop() { os.Exit(1) }\n%%\nif len(os.Args) > 7 {\n\tstop()\n}", "%%\nprintln(1)"}, ""},
-		{"waits forever", []string{"%%\nprintln(1)\nselect {}", "!ls", "%%\nprintln(2)"},
-			"n.ipynb, cell 1, line 3: select {} waits forever, so the cells below cannot run: shell-2, cell-3"},
-		{"endless loop", []string{"%%\nfor {\n\tprintln(1)\n}", "%%\nprintln(2)"}, "n.ipynb, cell 1, line 2: this loop never ends, so the cells below cannot run: cell-2"},
-		{"loop with a way out", []string{"%%\nfor {\n\tif len(os.Args) > 0 {\n\t\tbreak\n\t}\n}", "%%\nprintln(2)"}, ""},
-		{"loop that exits", []string{"%%\nfor {\n\tos.Exit(0)\n}", "%%\nprintln(2)"}, ""},
-		{"a way out above", []string{"%%\nif len(os.Args) > 0 {\n\treturn\n}\nselect {}", "%%\nprintln(2)"}, ""},
-		{"a return in a function literal", []string{"%%\ngo func() { return }()\npanic(1)", "%%\nprintln(2)"},
-			"n.ipynb, cell 1, line 3: panic ends the program with an error, so the cells below cannot run: cell-2"},
-		{"exit with an error", []string{"func main() {\n\tos.Exit(3)\n}", "%%\nprintln(2)"},
-			"n.ipynb, cell 1, line 2: os.Exit ends the program with an error, so the cells below cannot run: cell-2"},
-		{"exit without", []string{"func main() {\n\tos.Exit(0)\n}", "%%\nprintln(2)"}, ""},
-		{"the last cell", []string{"%%\nprintln(2)", "%%\nselect {}"}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
