@@ -1,6 +1,5 @@
 // Package nbformat reads Jupyter notebooks of nbformat 4.0 to 4.5 and writes them back without
-// losing a field. It also reads notebooks that jupytext keeps as Go, in its percent format. It does
-// not know what the code in a cell means; submit/export does.
+// losing a field. It does not know what the code in a cell means; submit/export does.
 //
 //	nb, err := nbformat.Read("mnist.ipynb")
 //	if err != nil {

@@ -22,7 +22,7 @@ for path in sys.argv[1:]:
 `
 
 // TestSchemas checks that what package nbformat writes is valid according to nbformat's schemas:
-// the corpus, notebooks of other tools, and one read from jupytext's Go format.
+// the corpus, and notebooks of other tools.
 func TestSchemas(t *testing.T) {
 	python := jupyter.Python(t)
 	fixtures := filepath.Join(rootDir(t), "internal", "nbformat", "testdata")
@@ -30,15 +30,6 @@ func TestSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	percent := filepath.Join(t.TempDir(), "percent.go")
-	text, err := os.ReadFile(filepath.Join(fixtures, "jupytext.percent"))
-	if err == nil {
-		err = os.WriteFile(percent, text, 0o644)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	paths = append(paths, percent)
 	for _, c := range load(t) {
 		paths = append(paths, c.Path)
 	}
@@ -61,11 +52,7 @@ func rewrite(t *testing.T, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parse := nbformat.Parse
-	if nbformat.IsPercent(path) {
-		parse = nbformat.ParsePercent
-	}
-	nb, err := parse(path, data)
+	nb, err := nbformat.Parse(path, data)
 	if err != nil {
 		t.Fatal(err)
 	}
