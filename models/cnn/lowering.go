@@ -31,8 +31,6 @@ func (c convolution) node() *graph.Node {
 		return c.plain(c.x, c.w)
 	case c.inChannels() <= maxTapChannels && c.stride == [2]int{1, 1}:
 		return operation{plain: c.plainOf, forward: c.byTaps}.of(c.x, c.w)
-	case c.winogradPays():
-		return c.winograd()
 	}
 	return c.plain(c.x, c.w)
 }
@@ -143,26 +141,10 @@ func (c convolution) byTaps() *graph.Node {
 	return sum
 }
 
-// minWinogradChannels is the smallest number of channels, in and out, for which Winograd's
-// algorithm is faster than XLA's convolution. The cost of its transforms is proportional to the sum
-// of the two numbers, its saving to their product.
-const minWinogradChannels = 128
-
-func (c convolution) winogradPays() bool {
-	pad := c.padding[0][0]
-	same := c.padding == [2][2]int{{pad, pad}, {pad, pad}}
-	return c.rows() == 3 && c.columns() == 3 && c.stride == [2]int{1, 1} && same && pad <= 2 &&
-		min(c.inChannels(), c.outChannels()) >= minWinogradChannels
-}
-
-func (c convolution) winograd() *graph.Node {
-	pad := c.padding[0][0]
-	return operation{
-		plain:   c.plainOf,
-		forward: func() *graph.Node { return winograd(c.x, c.w, pad) },
-		gradients: []func(*graph.Node) *graph.Node{
-			func(v *graph.Node) *graph.Node { return winogradByImage(c.w, v, pad) },
-			func(v *graph.Node) *graph.Node { return winogradByKernel(c.x, v, pad) },
-		},
-	}.of(c.x, c.w)
+// padSpatially pads an image with zeros.
+func padSpatially(x *graph.Node, top, bottom, left, right int) *graph.Node {
+	if top == 0 && bottom == 0 && left == 0 && right == 0 {
+		return x
+	}
+	return graph.Pad(x, graph.ScalarZero(x.Graph(), x.DType()), graph.PadAxis{}, graph.PadAxis{Start: top, End: bottom}, graph.PadAxis{Start: left, End: right})
 }
