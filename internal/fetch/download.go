@@ -1,10 +1,13 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
+	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"time"
 )
@@ -13,10 +16,15 @@ import (
 type download struct {
 	Source
 	Options
-	path, part string
-	validator  string // ETag or date of the file that the part comes from; needed only if there is no checksum.
-	bar        *meter
+	path string
+	bar  *meter
 }
+
+// retryError marks a failure that may not happen again at the same address: an interruption, a
+// stall, a busy server. An unreachable network is not one: the next address is tried at once.
+type retryError struct{ error }
+
+func (e *retryError) Unwrap() error { return e.error }
 
 // run tries the addresses in turn, each with a few attempts.
 func (d *download) run(ctx context.Context) error {
@@ -34,7 +42,7 @@ func (d *download) run(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("fetch %s: %w%s", d.Name, context.Cause(ctx), d.kept())
+			return fmt.Errorf("fetch %s: %w", d.Name, context.Cause(ctx))
 		}
 		failed.Tries = append(failed.Tries, Try{Way: url, Err: err})
 		if _, ok := errors.AsType[diskError](err); ok {
@@ -46,25 +54,16 @@ func (d *download) run(ctx context.Context) error {
 	return failed
 }
 
-// from downloads and checks the file from one address.
+// from downloads the file from one address.
 func (d *download) from(ctx context.Context, url string) error {
-	if d.SHA256 == "" {
-		_ = os.Remove(d.part) // Without a checksum, a part from elsewhere may not belong to the file at this address.
-	}
 	pause := d.Backoff
 	for attempt := 1; ; attempt++ {
-		resumed, err := d.attempt(ctx, url)
-		if err == nil {
-			err = d.finish(resumed)
-		}
-		switch {
-		case err == nil, ctx.Err() != nil, !retryable(err):
+		err := d.attempt(ctx, url)
+		if _, retryable := errors.AsType[*retryError](err); !retryable || ctx.Err() != nil {
 			return err
-		case attempt >= d.Attempts:
-			return fmt.Errorf("gave up after %d attempts: %w%s", attempt, err, d.kept())
 		}
-		if wait := retryAfter(err); wait > pause {
-			pause = wait
+		if attempt >= d.Attempts {
+			return fmt.Errorf("gave up after %d attempts: %w", attempt, err)
 		}
 		d.bar.note("%v; trying again in %v", err, pause)
 		if !sleep(ctx, pause) {
@@ -74,38 +73,69 @@ func (d *download) from(ctx context.Context, url string) error {
 	}
 }
 
-// finish checks the complete part and moves it to its place.
-func (d *download) finish(resumed bool) error {
-	err := Verify(d.part, d.Size, d.SHA256)
+// attempt makes one request for the whole file, and puts it in its place if it is the right one.
+func (d *download) attempt(ctx context.Context, url string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	resp, err := d.request(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	total := resp.ContentLength // -1 if unknown.
+	if d.Size > 0 && total >= 0 && total != d.Size {
+		return fmt.Errorf("the server has a file of %d bytes, not %d: another file or a login page", total, d.Size)
+	}
+	d.bar.begin(total)
+	body := newStallReader(resp.Body, d.StallTimeout, cancel)
+	defer body.stop()
+	err = WriteFile(d.path, io.TeeReader(body, d.bar), d.Size, d.SHA256)
 	switch {
-	case err == nil:
-		if err := commit(d.part, d.path); err != nil {
-			return diskError{err}
-		}
-		return nil
-	case !errors.Is(err, ErrChecksum):
-		return diskError{err}
-	case resumed:
-		// The old part may have been of another file: one clean download will show.
-		if err := os.Remove(d.part); err != nil {
-			return diskError{err}
-		}
-		return &retryError{err}
+	case err == nil || body.failed == nil && errors.Is(err, ErrChecksum):
+		return err
+	case errors.Is(body.failed, io.ErrUnexpectedEOF):
+		return &retryError{fmt.Errorf("%w: it ended after %d of %d bytes", ErrTruncated, body.read, total)}
+	case body.failed != nil:
+		return &retryError{fmt.Errorf("after %s: %w", size(body.read), cmp.Or(context.Cause(ctx), body.failed))}
 	}
-	bad := d.path + ".bad"
-	if err := os.Rename(d.part, bad); err != nil {
-		return diskError{err}
-	}
-	return fmt.Errorf("%w; set aside as %s", err, bad)
+	return diskError{err}
 }
 
-// kept says where a part waits for the next call.
-func (d *download) kept() string {
-	info, err := os.Stat(d.part)
-	if err != nil || info.Size() == 0 || d.SHA256 == "" {
-		return ""
+// request requests the file.
+func (d *download) request(ctx context.Context, url string) (*http.Response, error) {
+	connected := false
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }}
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Sprintf(" (%s kept in %s; the next call resumes there)", size(info.Size()), d.part)
+	req.Header.Set("User-Agent", "gonbatch")
+	resp, err := d.Client.Do(req)
+	switch {
+	case err != nil && connected:
+		return nil, &retryError{reason(err)}
+	case err != nil:
+		return nil, fmt.Errorf("cannot connect: %w", reason(err))
+	case resp.StatusCode == http.StatusOK:
+		return resp, nil
+	}
+	_ = resp.Body.Close() // It was only read.
+	status := &StatusError{Code: resp.StatusCode, Status: resp.Status}
+	if status.temporary() {
+		return nil, &retryError{status}
+	}
+	return nil, status
+}
+
+// reason strips net/http's "Get URL:", because our own message names the URL.
+func reason(err error) error {
+	for {
+		u, ok := err.(interface{ Unwrap() error })
+		if !ok || !strings.HasPrefix(err.Error(), "Get ") {
+			return err
+		}
+		err = u.Unwrap()
+	}
 }
 
 func (d *download) fix() string {
@@ -115,6 +145,35 @@ func (d *download) fix() string {
 	}
 	return fix + ", or set HTTPS_PROXY if this site has a proxy"
 }
+
+// stallReader cancels the request when no bytes arrive for a while.
+type stallReader struct {
+	body   io.Reader
+	after  time.Duration
+	timer  *time.Timer
+	read   int64
+	failed error // The first error, unless it is the end.
+}
+
+func newStallReader(body io.Reader, after time.Duration, cancel context.CancelCauseFunc) *stallReader {
+	stalled := fmt.Errorf("no data for %v", after)
+	return &stallReader{body: body, after: after, timer: time.AfterFunc(after, func() { cancel(stalled) })}
+}
+
+// Read reads from the body.
+func (s *stallReader) Read(b []byte) (int, error) {
+	n, err := s.body.Read(b)
+	s.read += int64(n)
+	if n > 0 {
+		s.timer.Reset(s.after)
+	}
+	if err != nil && !errors.Is(err, io.EOF) && s.failed == nil {
+		s.failed = err
+	}
+	return n, err
+}
+
+func (s *stallReader) stop() { s.timer.Stop() }
 
 // sleep waits, and returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {

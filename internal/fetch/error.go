@@ -58,7 +58,7 @@ func Tries(way string, err error) []Try {
 	return []Try{{Way: way, Err: err}}
 }
 
-// StatusError is a response other than 200 or 206.
+// StatusError is a response other than 200.
 type StatusError struct {
 	Code   int
 	Status string // Status is the line that the server sent, such as "404 Not Found".

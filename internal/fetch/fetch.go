@@ -1,5 +1,5 @@
-// Package fetch downloads files: with progress, resumable, checked by SHA-256, atomic, and only
-// once, however many processes ask for the same file.
+// Package fetch downloads files: with progress, checked by SHA-256, atomic, and only once, however
+// many processes ask for the same file.
 //
 // [File] downloads from ordinary addresses. If a site has no access to those, [PipWheel] and
 // [NpmPack] get a file from a package through the site's own pip and npm, and so through whatever
@@ -8,7 +8,7 @@
 //
 // It is not a cache with expiry and not a package manager: an existing file is used as it is. It
 // doesn't use a library for retries either: go-retryablehttp repeats a request until its response
-// begins, but most downloads fail later, and must resume where they ended.
+// begins, but most downloads fail later.
 //
 //	src := fetch.Source{
 //		Name:   "train-labels-idx1-ubyte.gz",
@@ -62,10 +62,9 @@ func (o Options) withDefaults() Options {
 // File makes sure that path holds src, downloading it if necessary. It creates the folders above
 // path.
 //
-// A file that is already there is not read again; if src has a size, the file must have it. An
-// interrupted download leaves path.part, and the next call resumes there; content with the wrong
-// checksum is set aside as path.bad. File blocks, and may be called concurrently from several
-// goroutines and processes: one downloads, the others wait for it.
+// A file that is already there is not read again; if src has a size, the file must have it. File
+// blocks, and may be called concurrently from several goroutines and processes: one downloads, the
+// others wait for it.
 func File(ctx context.Context, src Source, path string, opts Options) error {
 	src.Name = cmp.Or(src.Name, filepath.Base(path))
 	if Have(path, src.Size) {
@@ -79,7 +78,7 @@ func File(ctx context.Context, src Source, path string, opts Options) error {
 	if Have(path, src.Size) { // Another process was faster.
 		return nil
 	}
-	d := &download{Source: src, Options: opts.withDefaults(), path: path, part: path + ".part"}
+	d := &download{Source: src, Options: opts.withDefaults(), path: path}
 	return d.run(ctx)
 }
 

@@ -23,12 +23,12 @@ type meter struct {
 	name  string
 	bar   *progressbar.ProgressBar // nil: no terminal
 	n, of int64                    // of <= 0: unknown
-	begin time.Time
+	start time.Time
 	last  time.Time
 }
 
 func newMeter(w io.Writer, name string, total int64) *meter {
-	m := &meter{w: w, name: name, of: total, begin: time.Now(), last: time.Now()}
+	m := &meter{w: w, name: name, of: total, start: time.Now(), last: time.Now()}
 	if w == nil {
 		return m
 	}
@@ -56,24 +56,24 @@ func (m *meter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// begin begins an attempt, with the number of bytes to expect; -1 if unknown.
+func (m *meter) begin(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n > 0 && n != m.of {
+		m.of = n
+		if m.bar != nil {
+			m.bar.ChangeMax64(n)
+		}
+	}
+	m.set(0)
+}
+
 // at sets the number of bytes so far.
 func (m *meter) at(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.set(n)
-}
-
-// total sets the number of bytes to expect; -1 if unknown.
-func (m *meter) total(n int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n <= 0 || n == m.of {
-		return
-	}
-	m.of = n
-	if m.bar != nil {
-		m.bar.ChangeMax64(n)
-	}
 }
 
 func (m *meter) set(n int64) {
@@ -108,7 +108,7 @@ func (m *meter) note(format string, args ...any) {
 
 // done writes a last line with size and time.
 func (m *meter) done() {
-	took := time.Since(m.begin).Round(100 * time.Millisecond)
+	took := time.Since(m.start).Round(100 * time.Millisecond)
 	m.note("%s in %v", size(m.n), took)
 }
 
