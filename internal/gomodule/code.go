@@ -33,17 +33,12 @@ type Code struct {
 }
 
 // Folders returns the folders with which a go.mod replaces modules. Relative ones are below dir.
-func Folders(mod *modfile.File, dir string) map[string]string {
+func Folders(replace []*modfile.Replace, dir string) map[string]string {
 	folders := map[string]string{}
-	for _, r := range mod.Replace {
-		if !modfile.IsDirectoryPath(r.New.Path) {
-			continue
+	for _, r := range replace {
+		if modfile.IsDirectoryPath(r.New.Path) {
+			folders[r.Old.Path] = absolute(r.New.Path, dir)
 		}
-		folder := r.New.Path
-		if !filepath.IsAbs(folder) {
-			folder = filepath.Join(dir, folder)
-		}
-		folders[r.Old.Path] = folder
 	}
 	return folders
 }

@@ -76,7 +76,7 @@ func (g graph) state(t *testing.T) (direct, indirect []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Code{Mod: mod, Folders: Folders(mod, dir), Cache: dir}
+	c := Code{Mod: mod, Folders: Folders(mod.Replace, dir), Cache: dir}
 	return c.State([]string{path(0)}), c.Indirect([]string{path(0)})
 }
 

@@ -2,6 +2,7 @@ package gomodule
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,4 +44,60 @@ func UseFolder(mod *modfile.File, dir string) (path string, err error) {
 		}
 	}
 	return path, mod.AddReplace(path, "", dir, "")
+}
+
+// Local returns the folders, by module path, of the modules whose sources may change between two
+// builds of the module in a folder: its own, and those that its go.mod or go.work take from folders.
+func Local(dir string) (map[string]string, error) {
+	name := filepath.Join(dir, "go.mod")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	mod, err := modfile.Parse(name, text, nil)
+	if err != nil {
+		return nil, err
+	}
+	folders := Folders(mod.Replace, dir)
+	if mod.Module != nil {
+		folders[mod.Module.Mod.Path] = dir
+	}
+	name = filepath.Join(dir, "go.work")
+	if text, err = os.ReadFile(name); err != nil {
+		return folders, nil // There is none.
+	}
+	work, err := modfile.ParseWork(name, text, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, use := range work.Use {
+		if err := addFolder(folders, absolute(use.Path, dir)); err != nil {
+			return nil, err
+		}
+	}
+	maps.Copy(folders, Folders(work.Replace, dir))
+	return folders, nil
+}
+
+// addFolder adds the module in a folder.
+func addFolder(folders map[string]string, dir string) error {
+	name := filepath.Join(dir, "go.mod")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	path := modfile.ModulePath(text)
+	if path == "" {
+		return fmt.Errorf("%s: no module line", name)
+	}
+	folders[path] = dir
+	return nil
+}
+
+// absolute returns a path that may be relative to a folder.
+func absolute(path, dir string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
 }

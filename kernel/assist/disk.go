@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/mod/modfile"
+	"gonbatch/internal/gomodule"
 )
 
 // A user's folder with more than mostFiles files is not watched, and the others are checked at most
@@ -58,7 +58,11 @@ func (d *disk) look() map[string]time.Time {
 	for _, name := range []string{"go.mod", "go.sum", "go.work"} {
 		note(files, filepath.Join(d.dir, name))
 	}
-	for _, dir := range d.localDirs() {
+	folders, _ := gomodule.Local(d.dir) // gopls reports what is wrong with them.
+	for _, dir := range folders {
+		if dir == d.dir {
+			continue
+		}
 		_ = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil || len(files) > mostFiles:
@@ -83,34 +87,4 @@ func note(files map[string]time.Time, name string) {
 	if info, err := os.Stat(name); err == nil {
 		files[name] = info.ModTime()
 	}
-}
-
-// localDirs returns the folders that the module's go.mod and go.work name.
-func (d *disk) localDirs() []string {
-	var dirs []string
-	add := func(dir string) {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(d.dir, dir)
-		}
-		if dir != d.dir {
-			dirs = append(dirs, dir)
-		}
-	}
-	if text, err := os.ReadFile(filepath.Join(d.dir, "go.mod")); err == nil {
-		if mod, err := modfile.Parse("go.mod", text, nil); err == nil {
-			for _, r := range mod.Replace {
-				if modfile.IsDirectoryPath(r.New.Path) {
-					add(r.New.Path)
-				}
-			}
-		}
-	}
-	if text, err := os.ReadFile(filepath.Join(d.dir, "go.work")); err == nil {
-		if work, err := modfile.ParseWork("go.work", text, nil); err == nil {
-			for _, use := range work.Use {
-				add(use.Path)
-			}
-		}
-	}
-	return dirs
 }

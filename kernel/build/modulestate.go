@@ -13,7 +13,7 @@ import (
 // modules returns what identifies the code of packages that programs import; nil if go.mod can't be
 // read, which the compiler reports.
 func (b *builder) modules() *gomodule.Code {
-	local, err := b.localModules()
+	local, err := gomodule.Local(b.Dir)
 	if err != nil {
 		return nil
 	}

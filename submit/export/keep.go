@@ -106,7 +106,7 @@ func newPackages(names *gomod.Names, own *modfile.File, resolved Resolved) packa
 	for _, found := range resolved.Imports {
 		maps.Copy(p.found, found)
 	}
-	p.code = &gomodule.Code{Mod: names.Mod, Own: own, Folders: gomodule.Folders(names.Mod, names.SourceDir)}
+	p.code = &gomodule.Code{Mod: names.Mod, Own: own, Folders: gomodule.Folders(names.Mod.Replace, names.SourceDir)}
 	return p
 }
 
