@@ -47,7 +47,8 @@ func UseFolder(mod *modfile.File, dir string) (path string, err error) {
 }
 
 // Local returns the folders, by module path, of the modules whose sources may change between two
-// builds of the module in a folder: its own, and those that its go.mod or go.work take from folders.
+// builds of the module in a folder: its own, and those that its go.mod or go.work take from
+// folders.
 func Local(dir string) (map[string]string, error) {
 	name := filepath.Join(dir, "go.mod")
 	text, err := os.ReadFile(name)

@@ -12,11 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxMinor is the newest minor version of nbformat 4 for which this package was written. Later ones
-// can be read too: minor versions only add fields, and unknown fields are kept.
-const maxMinor = 5
-
-// Parse parses a notebook. The name appears in error messages and becomes the notebook's Path.
+// Parse parses a notebook of nbformat 4, of any minor version: these only add fields, and unknown
+// fields are kept. The name appears in error messages and becomes the notebook's Path.
 func Parse(name string, data []byte) (*Notebook, error) {
 	if err := checkEncoding(data); err != nil {
 		return nil, fmt.Errorf("notebook %s: %w", name, err)
