@@ -89,6 +89,11 @@ func anotherTrainer(t *testing.T, c trainer.Config, task trainer.Task, options .
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // Otherwise it may still write while the test's folders are removed.
+		if l := tr.Logger(); l != nil {
+			_ = l.Close() // It is closed with the world too.
+		}
+	})
 	return tr, &out
 }
 

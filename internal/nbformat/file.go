@@ -3,9 +3,9 @@ package nbformat
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,9 +16,12 @@ import (
 type File struct {
 	// Path is the file's path.
 	Path string
-	// SHA256 is the hash of the file.
+	// SHA256 is the hash of the whole file.
 	SHA256 string
-	text   []byte
+	// text is the file's content, without the outputs of its cells.
+	text []byte
+	// own is set if DropOrigin has changed text.
+	own bool
 }
 
 // Read reads the notebook in the file at path, without the outputs of its cells: nothing here needs
@@ -46,32 +49,33 @@ func Load(path string) (*File, error) {
 	case filepath.Ext(path) == ".go":
 		return nil, fmt.Errorf("notebook %s: is a Go file; if it is a notebook of Jupytext's, convert it: jupytext --to ipynb %s", path, filepath.Base(path))
 	}
-	text, err := os.ReadFile(path)
+	f, err := load(path)
 	if err != nil {
 		return nil, fmt.Errorf("notebook %s: %w", path, err)
 	}
-	sum := sha256.Sum256(text)
-	f := &File{Path: path, SHA256: hex.EncodeToString(sum[:]), text: text}
-	_, err = f.Parse()
-	return f, err
+	if _, err := f.Parse(); err != nil {
+		return nil, exactError(path, info.Size(), err)
+	}
+	return f, nil
+}
+
+// load reads a file, without outputs.
+func load(path string) (*File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // only read
+	digest := sha256.New()
+	text, err := stripOutputs(io.TeeReader(file, digest))
+	return &File{Path: path, SHA256: hex.EncodeToString(digest.Sum(nil)), text: text}, err
 }
 
 // Parse returns the notebook in the file, without outputs. Each call returns a new one, which the
 // caller may change.
-func (f *File) Parse() (*Notebook, error) {
-	nb, err := Parse(f.Path, f.text)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range nb.Cells {
-		if c.fields["outputs"] != nil {
-			c.fields["outputs"] = json.RawMessage("[]")
-		}
-	}
-	return nb, nil
-}
+func (f *File) Parse() (*Notebook, error) { return Parse(f.Path, f.text) }
 
-// Text returns the file's content.
+// Text returns the file's content, without the outputs of the cells.
 func (f *File) Text() []byte { return f.text }
 
 // DropOrigin makes the file's notebook one of its own: a run's notebook.ipynb that is submitted
@@ -85,5 +89,28 @@ func (f *File) DropOrigin() error {
 		return err
 	}
 	f.text, err = nb.Marshal()
+	f.own = true
+	return err
+}
+
+// Changed reports whether Text says something else than the file did.
+func (f *File) Changed() bool { return f.own }
+
+// maxExact is the maximum size of a file that is read again, as a whole, to locate a mistake in it.
+const maxExact = 64 << 20
+
+// exactError locates a mistake exactly: its column must include the part that was left out, and a
+// mistake in the outputs counts too.
+func exactError(path string, size int64, err error) error {
+	if size > maxExact {
+		return err
+	}
+	data, readErr := os.ReadFile(path)
+	if readErr != nil {
+		return fmt.Errorf("notebook %s: %w", path, readErr)
+	}
+	if _, exact := Parse(path, data); exact != nil {
+		return exact
+	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"gonbatch/internal/nbformat"
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -30,7 +31,7 @@ func (p Prepared) Stage(ctx context.Context, shell submit.Shell, root, name stri
 
 // fill writes everything that does not depend on the scheduler into the draft.
 func (p Prepared) fill(shell submit.Shell, draft *rundir.Draft) error {
-	if err := rundir.WriteFileAtomic(draft.Dir.Notebook(), p.Notebook.File.Text(), 0o600); err != nil {
+	if err := copyNotebook(shell, p.Notebook.File, draft.Dir.Notebook()); err != nil {
 		return err
 	}
 	if err := p.Module.Write(draft.Dir.Sources()); err != nil {
@@ -137,4 +138,33 @@ func (p Prepared) stageKept(dir rundir.Dir) error {
 		return fmt.Errorf("take the values that the session has kept: %w", err)
 	}
 	return nil
+}
+
+// copyNotebook copies the notebook that was compiled unchanged, except for an origin that was
+// dropped. If the file was saved after it was read, the copy has the text that was read, without
+// outputs.
+func copyNotebook(shell submit.Shell, file *nbformat.File, to string) error {
+	if file.Changed() {
+		return rundir.WriteFileAtomic(to, file.Text(), 0o600)
+	}
+	same, err := copyUnchanged(file, to)
+	if err != nil || same {
+		return err
+	}
+	shell.Warn("%s was saved while it was being compiled: the run has it as it was before, "+
+		"without its outputs", file.Path)
+	return rundir.WriteFileAtomic(to, file.Text(), 0o600)
+}
+
+// copyUnchanged copies the file, and reports whether it is still the same as when it was read.
+func copyUnchanged(file *nbformat.File, to string) (same bool, err error) {
+	err = store.CopyFile(file.Path, to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	hash, err := store.HashFile(to)
+	return hash == file.SHA256, err
 }
