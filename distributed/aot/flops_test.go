@@ -23,23 +23,24 @@ const dot = `    %d = "stablehlo.dot_general"(%a, %b) {
 
 func TestFLOPs(t *testing.T) {
 	const products, window = 2 * 7 * 2 * 4 * 15, 64 * 28 * 28 * 32 * 9 * 8 // Half of the window's elements are zeros between rows.
+	end := func(name string) string { return `    "stablehlo.return"(` + name + ") : (tensor<f32>) -> ()" }
 	for name, tt := range map[string]struct {
 		body  string
 		flops float64
 		half  bool
 	}{
-		"a batched product":            {dot + "    return %d : tensor<f32>", products, false},
-		"a dilated convolution":        {convolution + "    return %c : tensor<f32>", window, true},
+		"a batched product":            {dot + end("%d"), products, false},
+		"a dilated convolution":        {convolution + end("%c"), window, true},
 		"both":                         {convolution + dot + `    "stablehlo.return"(%c, %d) : (tensor<f32>, tensor<f32>) -> ()`, window + products, true},
-		"a result that nobody uses":    {convolution + dot + "    return %d : tensor<f32>", products, false},
-		"a chain that nobody uses":     {convolution + "    %e = \"stablehlo.negate\"(%c) : (tensor<f32>)\n    return %x : tensor<f32>", 0, false},
-		"the second of two results":    {convolution + "    %e, %f = \"stablehlo.batch_norm_training\"(%c, %x) : (tensor<f32>)\n" + dot + "    return %f : tensor<f32>", window, true},
-		"two results that nobody uses": {dot + "    %e, %f = \"stablehlo.batch_norm_training\"(%d, %x) : (tensor<f32>)\n" + convolution + "    return %c : tensor<f32>", window, true},
-		"two functions":                {convolution + "    return %c : tensor<f32>\n  }\n  func.func @f(%a: tensor<f32>) {\n" + dot + "    return %d : tensor<f32>", window + products, true},
-		"nothing":                      {"    return %x : tensor<f32>", 0, false},
+		"a result that nobody uses":    {convolution + dot + end("%d"), products, false},
+		"a chain that nobody uses":     {convolution + "    %e = \"stablehlo.negate\"(%c) : (tensor<f32>) -> tensor<f32>\n" + end("%x"), 0, false},
+		"the second of two results":    {convolution + "    %e, %f = \"stablehlo.batch_norm_training\"(%c, %x) : (tensor<f32>) -> (tensor<f32>, tensor<f32>)\n" + dot + end("%f"), window, true},
+		"two results that nobody uses": {dot + "    %e, %f = \"stablehlo.batch_norm_training\"(%d, %x) : (tensor<f32>) -> (tensor<f32>, tensor<f32>)\n" + convolution + end("%c"), window, true},
+		"two functions":                {convolution + end("%c") + "\n  }\n  func.func @f(%a: tensor<f32>) -> tensor<f32> {\n" + dot + end("%d"), window + products, true},
+		"nothing":                      {end("%x"), 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			flops, half := FLOPs("module @m {\n  func.func @main(%x: tensor<f32>) {\n" + tt.body + "\n  }\n}\n")
+			flops, half := FLOPs("module @m {\n  func.func @main(%x: tensor<f32>) -> tensor<f32> {\n" + tt.body + "\n  }\n}\n")
 			if flops != tt.flops || half != tt.half {
 				t.Errorf("got %v and half precision %v, want %v and %v", flops, half, tt.flops, tt.half)
 			}

@@ -104,16 +104,18 @@ func TestRefusesPrograms(t *testing.T) {
 			}
 			return err
 		}
-		pattern := pjrt.Placeholder()
+		as := func(from, to string) func(string) string {
+			return func(program string) string { return strings.ReplaceAll(program, from, to) }
+		}
 		tests := []struct {
 			name   string
 			change func()
 			want   string
 		}{
-			{"another form of programs", func() { pjrt.SetPlaceholder(`func\.of_tomorrow`, true) }, "has 1 collectives, but 0 would reach XLA"},
-			{"as it is", func() { pjrt.SetPlaceholder(pattern, true) }, ""},
-			{"another form of some", func() { pjrt.SetPlaceholder(strings.Replace(pattern, `\w*)`, `\w*_1)`, 1), false) }, "has 2 collectives, but 1 would reach XLA"},
-			{"as it was", func() { pjrt.SetPlaceholder(pattern, false) }, ""},
+			{"another form of programs", func() { pjrt.SetForm(as("func.func", "func.of_tomorrow"), true) }, "has 1 collectives, but 0 would reach XLA"},
+			{"as it is", func() { pjrt.SetForm(as("", ""), true) }, ""},
+			{"another form of some", func() { pjrt.SetForm(as("over_2_0(%x: tensor", "over_2_0(%x: buffer"), false) }, "has 2 collectives, but 1 would reach XLA"},
+			{"as it was", func() { pjrt.SetForm(as("", ""), false) }, ""},
 			{"no transport", func() { pjrt.SetRanks(0) }, "no transport is registered"},
 			{"for 3 ranks", func() { pjrt.SetRanks(3) }, "gonbatch_all_reduce_sum_over_3"},
 			{"as before", func() { pjrt.SetRanks(2) }, ""},

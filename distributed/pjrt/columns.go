@@ -1,57 +1,58 @@
 package pjrt
 
 import (
-	"fmt"
+	"slices"
 	"strings"
+
+	"gonbatch/distributed/stablehlo"
 )
 
 // minColumns is the smallest matrix whose rows a kernel adds up faster than XLA, in elements.
 var minColumns = 1 << 17
 
-// rowSum matches a sum over the first dimensions of an array:
-//
-//	%9 = "stablehlo.reduce"(%8, %7) ({
-//	  ^reductionFn(%lhs: tensor<f32>, %rhs: tensor<f32>) :
-//	      %6 = "stablehlo.add"(%lhs, %rhs) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-//	      "stablehlo.return"(%6) : (tensor<f32>) -> ()
-//	}) { dimensions = array<i64: 0, 1> } : (tensor<4x256x384xf32>, tensor<f32>) -> tensor<384xf32>
-var rowSum = startPattern(`"stablehlo.reduce"(`, `( *)(%\w+) = "stablehlo\.reduce"\((%\w+), (%\w+)\) \(\{\n`+
-	` *\^\w+\((%\w+): tensor<f32>, (%\w+): tensor<f32>\) *:\n`+
-	` *(%\w+) = "stablehlo\.add"\((%\w+), (%\w+)\) : \(tensor<f32>, tensor<f32>\) -> tensor<f32>\n`+
-	` *"stablehlo\.return"\((%\w+)\) : \(tensor<f32>\) -> \(\)\n`+
-	` *\}\) \{ dimensions = array<i64: ([\d, ]+)> \} : \((tensor<[^<>]*>), tensor<f32>\) -> (tensor<[^<>]*>)`)
-
-// zero matches a constant that is 0.
-var zero = startPattern(`"stablehlo.constant"() { value = dense<0`, ` *(%\w+) = "stablehlo\.constant"\(\) \{ value = dense<0(?:\.0*)?> : tensor<f32> \}`)
-
-// withColumns replaces the sums over the rows of large float32 matrices, such as the gradients of
+// sumColumns replaces the sums over the rows of large float32 matrices, such as the gradients of
 // biases, which XLA adds up in several passes. It returns how many.
-func withColumns(module string) (out string, replaced int) {
-	out = inMain(module, func(statements string) string {
-		statements, replaced = sumsOfColumns(statements)
-		return statements
+func sumColumns(f *flow) (replaced int) {
+	f.Replace(func(o *stablehlo.Op) []*stablehlo.Op {
+		if !isSum(o) || !f.isZero(o.Operands[1]) {
+			return nil
+		}
+		x, out := o.Operand(0), resultOf(o)
+		rows, columns := rowsAndColumns(dimensionsOf(x.Type), o.Ints("dimensions"))
+		if rows < 2 || rows*columns < minColumns {
+			return nil
+		}
+		replaced++
+		// A product of the same matrix has the same reshape, so XLA computes the matrix once.
+		matrix := stablehlo.Value{Name: own("rows", out.Name), Type: stablehlo.TensorOf("f32", rows, columns)}
+		reshape := stablehlo.New("stablehlo.reshape", "", []stablehlo.Value{x}, matrix)
+		return append([]*stablehlo.Op{reshape}, kernelCall(columnsTarget, []int{rows, columns}, matrix, matrix, out)...)
 	})
-	return out, replaced
+	return replaced
 }
 
-func sumsOfColumns(statements string) (out string, replaced int) {
-	zeros := map[string]bool{}
-	for _, m := range zero.all(statements) {
-		zeros[m[1]] = true
+// isSum reports whether an operation adds up the elements of one array.
+func isSum(o *stablehlo.Op) bool {
+	if o.Name != "stablehlo.reduce" || len(o.Operands) != 2 || len(o.Regions) != 1 {
+		return false
 	}
-	return rowSum.replace(statements, func(m []string) (string, bool) {
-		indent, name, x, first, xType, out := m[1], m[2], m[3], m[4], m[12], m[13]
-		rows, columns := rowsAndColumns(dimensionsOf(xType), numbersIn(m[11]))
-		added := [2]string{m[8], m[9]} == [2]string{m[5], m[6]} && m[10] == m[7]
-		if !added || !zeros[first] || rows < 2 || rows*columns < minColumns {
-			return "", false
-		}
-		// A product of the same matrix has the same reshape, so XLA computes the matrix once.
-		matrix, matrixType := "%gonbatch_rows_"+strings.TrimPrefix(name, "%"), fmt.Sprintf("tensor<%dx%dxf32>", rows, columns)
-		reshape := fmt.Sprintf("%s%s = \"stablehlo.reshape\"(%s) : (%s) -> %s\n", indent, matrix, x, xType, matrixType)
-		o := operation{indent: indent, name: name, a: matrix, b: matrix, aType: matrixType, bType: matrixType, out: out}
-		return reshape + o.kernelCall(columnsTarget, []int{rows, columns}), true
-	})
+	r := o.Regions[0]
+	if len(r.Parameters) != 2 || len(r.Ops) != 2 || r.Parameters[0].Type != "tensor<f32>" {
+		return false
+	}
+	add, end := r.Ops[0], r.Ops[1]
+	return add.Name == "stablehlo.add" && slices.Equal(add.Operands, []string{r.Parameters[0].Name, r.Parameters[1].Name}) && slices.Equal(end.Operands, add.Results)
+}
+
+// isZero reports whether a value is the constant 0.
+func (f *flow) isZero(value string) bool {
+	if f.kind(value) != "constant" {
+		return false
+	}
+	written, _ := f.by[value].Attribute("value")
+	zero, isFloat := strings.CutSuffix(written, " : tensor<f32>")
+	zero = strings.TrimSuffix(strings.TrimPrefix(zero, "dense<"), ">")
+	return isFloat && strings.Trim(zero, "0.") == "" && strings.HasPrefix(zero, "0")
 }
 
 // rowsAndColumns returns the numbers of rows and columns of the matrix whose rows are added up if

@@ -4,9 +4,9 @@ package pjrt
 import "C"
 
 import (
-	"fmt"
 	"strings"
 
+	"gonbatch/distributed/stablehlo"
 	"gonbatch/internal/cpulib"
 )
 
@@ -71,35 +71,38 @@ func (c convolution) isFast() bool {
 	return C.gb_convolution_is_fast(&form[0], C.int64_t(len(form))) != 0
 }
 
-// convolutionCall writes the call of a kernel for a convolution, if a kernel can compute it: on one
+// convolution returns the call of a kernel for a convolution, if a kernel can compute it: on one
 // device if p is nil.
-func (p *perDevice) convolutionCall(o operation) (string, bool) {
+func (p *perDevice) convolution(o *stablehlo.Op) []*stablehlo.Op {
 	if p == nil {
 		return convolutionCall(o, false)
 	}
 	its := convolutionCut(o)
 	in, ok := p.local(o, its)
 	if !ok {
-		return "", false
+		return nil
 	}
-	statement, ok := convolutionCall(in, true)
-	return p.divide(o, in, its, statement), ok
+	ops := convolutionCall(in, true)
+	if ops == nil {
+		return nil
+	}
+	return p.divide(o, in, its, ops)
 }
 
-func convolutionCall(o operation, alone bool) (string, bool) {
+func convolutionCall(o *stablehlo.Op, alone bool) []*stablehlo.Op {
 	c, ok := parseConvolution(o)
 	c.alone = alone
 	if !ok || !c.isFast() {
-		return "", false
+		return nil
 	}
+	weights := o.Operand(1)
 	if c.operation != backwardData {
-		return o.kernelCall(convolutionTarget, c.form()), true
+		return kernelCall(convolutionTarget, c.form(), o.Operand(0), weights, resultOf(o))
 	}
 	// XLA's convolution has the kernel reversed. XLA removes a pair of reversals.
-	weights := "%gonbatch_weights_" + strings.TrimPrefix(o.name, "%")
-	reversal := fmt.Sprintf(`%s%s = "stablehlo.reverse"(%s) { dimensions = array<i64: 0, 1> } : (%s) -> %s`, o.indent, weights, o.b, o.bType, o.bType)
-	o.b = weights
-	return reversal + "\n" + o.kernelCall(convolutionTarget, c.form()), true
+	reversed := stablehlo.Value{Name: own("weights", o.Results[0]), Type: weights.Type}
+	reversal := stablehlo.New("stablehlo.reverse", "{ dimensions = array<i64: 0, 1> }", []stablehlo.Value{weights}, reversed)
+	return append([]*stablehlo.Op{reversal}, kernelCall(convolutionTarget, c.form(), o.Operand(0), reversed, resultOf(o))...)
 }
 
 // convolutionAttributes are those of StableHLO's convolution, for each of two axes.
@@ -113,19 +116,19 @@ const (
 )
 
 // parseConvolution reports false for a convolution of another form than a kernel knows.
-func parseConvolution(o operation) (c convolution, ok bool) {
-	a, b, out := dimensionsOf(o.aType), dimensionsOf(o.bType), dimensionsOf(o.out)
-	at, ok := o.convolutionAttributes()
+func parseConvolution(o *stablehlo.Op) (c convolution, ok bool) {
+	a, b, out := dimensionsOf(o.Types[0]), dimensionsOf(o.Types[1]), dimensionsOf(o.Out[0])
+	at, ok := convolutionAttributesOf(o)
 	if !ok || len(a) != 4 || len(b) != 4 || len(out) != 4 {
 		return c, false
 	}
 	switch {
-	case strings.Contains(o.attributes, gradientLayout):
+	case strings.Contains(o.Attributes, gradientLayout):
 		return gradientOfWeights(a, b, out, at)
-	case !strings.Contains(o.attributes, plainLayout) && !strings.Contains(o.attributes, swappedLayout):
+	case !strings.Contains(o.Attributes, plainLayout) && !strings.Contains(o.Attributes, swappedLayout):
 		return c, false
 	}
-	swapped := strings.Contains(o.attributes, swappedLayout)
+	swapped := strings.Contains(o.Attributes, swappedLayout)
 	if swapped || at.aDilation != [2]int{1, 1} {
 		if c, ok := gradientOfImages(a, b, out, at, !swapped); ok {
 			return c, true
@@ -134,18 +137,18 @@ func parseConvolution(o operation) (c convolution, ok bool) {
 	return forwardConvolution(a, b, out, at, swapped)
 }
 
-func (o operation) convolutionAttributes() (at convolutionAttributes, ok bool) {
+func convolutionAttributesOf(o *stablehlo.Op) (at convolutionAttributes, ok bool) {
 	var padding [4]int
 	for name, into := range map[string][]int{"window_strides": at.strides[:], "lhs_dilation": at.aDilation[:], "rhs_dilation": at.bDilation[:], "padding": padding[:],
 		"feature_group_count": make([]int, 1), "batch_group_count": make([]int, 1)} {
-		numbers := o.numbersAttribute(name)
+		numbers := o.Ints(name)
 		if len(numbers) != len(into) || len(into) == 1 && numbers[0] != 1 {
 			return at, false
 		}
 		copy(into, numbers)
 	}
 	at.before, at.behind = [2]int{padding[0], padding[2]}, [2]int{padding[1], padding[3]}
-	return at, strings.Contains(o.attributes, "window_reversal = array<i1: false, false>")
+	return at, strings.Contains(o.Attributes, "window_reversal = array<i1: false, false>")
 }
 
 func forwardConvolution(a, b, out []int, at convolutionAttributes, swapped bool) (convolution, bool) {

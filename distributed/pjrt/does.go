@@ -3,10 +3,10 @@ package pjrt
 import (
 	"fmt"
 	"hash/crc32"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Reduction is how an all-reduce or a reduce-scatter combines the values of the ranks. The numbers
@@ -49,11 +49,36 @@ const (
 	inPlace part = "in_place_"
 )
 
-// targetPrefix begins the names of all collectives, and of nothing else.
-const targetPrefix = "gonbatch_(?:start_|finish_|in_place_)?(?:(?:all_reduce|reduce_scatter)_(?:sum|min|max)|broadcast|all_gather|all_to_all)_over_"
+// namePrefix begins the names of all collectives.
+const namePrefix = "gonbatch_"
 
-// nameForm matches the name of a function in a graph that is replaced by a collective.
-var nameForm = regexp.MustCompile(`^gonbatch_(start_|finish_|in_place_)?(all_reduce|reduce_scatter|broadcast|all_gather|all_to_all)(?:_(sum|min|max))?_over_(\d+)(?:_from(\d+))?(?:_in([\dao]+))?_\d+$`)
+// placeholders are the collectives in the graphs of this process, by the names of the functions
+// that are replaced by them.
+var placeholders sync.Map
+
+// placeholder is a collective over a number of ranks.
+type placeholder struct {
+	does
+	ranks int
+}
+
+// placeholderOf returns what replaces a function of that name.
+func placeholderOf(name string) (p placeholder, ok bool) {
+	found, ok := placeholders.Load(name)
+	if ok {
+		p = found.(placeholder)
+	}
+	return p, ok
+}
+
+// register returns the name of the function that is replaced by the collective: the number is that
+// of the function in its graph.
+func (d does) register(number int) string {
+	ranks := registeredRanks()
+	name := fmt.Sprintf("%s_%d", d.name(ranks), number)
+	placeholders.Store(name, placeholder{d, ranks})
+	return name
+}
 
 // target returns the beginning of the name over a number of ranks. The number is part of the name,
 // so that XLA refuses a program for another number.
@@ -76,27 +101,6 @@ func (d does) name(ranks int) string {
 		name += "_in" + d.groups.name()
 	}
 	return name
-}
-
-// parse returns what the collective does that replaces a function of that name, and over how many
-// ranks.
-func parse(name string) (d does, ranks int, ok bool) {
-	m := nameForm.FindStringSubmatch(name)
-	if m == nil {
-		return does{}, 0, false
-	}
-	for o, text := range opNames {
-		if text == m[2] {
-			d.op = o
-		}
-	}
-	d.reduction = Reduction(max(0, slices.Index(reductionNames, m[3])))
-	d.part = part(m[1])
-	ranks, err := strconv.Atoi(m[4])
-	if d.root, _ = strconv.Atoi(m[5]); m[6] != "" {
-		d.groups = parseGroups(m[6])
-	}
-	return d, ranks, err == nil
 }
 
 // plain reports whether the custom call of the collective needs no form.
@@ -208,13 +212,6 @@ func (g Groups) name() string {
 		all[i] = strings.Join(texts(members), "a")
 	}
 	return strings.Join(all, "o")
-}
-
-func parseGroups(name string) (g Groups) {
-	for _, text := range strings.Split(name, "o") {
-		g = append(g, numbersIn(strings.ReplaceAll(text, "a", " ")))
-	}
-	return g
 }
 
 func texts(numbers []int) []string {

@@ -1,23 +1,34 @@
 package pjrt
 
 import (
-	"regexp"
 	"slices"
 	"testing"
 	"unsafe"
 
 	"github.com/gomlx/compute"
+
+	"gonbatch/distributed/stablehlo"
 )
 
-// Placeholder returns the pattern that finds placeholders in programs.
-func Placeholder() string { return placeholder.String() }
-
-// SetPlaceholder replaces the pattern, as if go-xla wrote programs in another form: before the
-// backend is probed, or after.
-func SetPlaceholder(pattern string, before bool) {
-	placeholder = regexp.MustCompile(pattern)
+// SetForm changes programs before they are read, as if go-xla wrote them in another form: before
+// the backend is probed, or after.
+func SetForm(f func(program string) string, before bool) {
+	parse = func(program string) (*stablehlo.Module, error) { return stablehlo.Parse(f(program)) }
 	if before {
 		probed = map[compute.Backend]bool{}
+	}
+}
+
+// onText makes a pass over the text of programs. It returns one that it doesn't change, or that it
+// can't read, as it is.
+func onText(pass func(*stablehlo.Module) int) func(string) (string, int) {
+	return func(program string) (string, int) {
+		m, err := stablehlo.Parse(program)
+		if err != nil {
+			return program, 0
+		}
+		n := pass(m)
+		return m.String(), n
 	}
 }
 
@@ -28,11 +39,19 @@ var Ranks = registeredRanks
 func SetRanks(n int) { ranks = n }
 
 // ShareMemory marks the parameters of a program whose memory results may reuse.
-var ShareMemory = shareMemory
+var ShareMemory = onText(shareMemory)
 
 // SetShare replaces that function for all programs. The returned function restores it.
 func SetShare(other func(string) (string, int)) (reset func()) {
-	share = other
+	share = func(m *stablehlo.Module) int {
+		out, n := other(m.String())
+		changed, err := stablehlo.Parse(out)
+		if err != nil {
+			panic(err)
+		}
+		*m = *changed
+		return n
+	}
 	return func() { share = shareMemory }
 }
 
@@ -113,8 +132,8 @@ func CountKernels(on bool) (count func() int64) {
 	mu.Lock()
 	kernelsOn = on
 	mu.Unlock()
-	before := kernelCalls.Load()
-	return func() int64 { return kernelCalls.Load() - before }
+	before := kernelCallsMade.Load()
+	return func() int64 { return kernelCallsMade.Load() - before }
 }
 
 // SetMinProduct replaces the size from which products are computed by kernels.
@@ -125,8 +144,8 @@ func SetMinUpdate(n int) { minAdam, minColumns = n, n }
 
 // WithoutOrder runs f, whose programs have products without an order.
 func WithoutOrder(f func()) {
-	defer func() { orderProducts = ordered }()
-	orderProducts = func(module string) string { return module }
+	defer func() { orderProducts = true }()
+	orderProducts = false
 	f()
 }
 
@@ -134,14 +153,24 @@ func WithoutOrder(f func()) {
 // if it is narrow.
 func SetMinTrained(n int) { minTrained, minTrainedSide = n, 1 }
 
-// ReadersIn counts the statements of a program that read each value.
-var ReadersIn = readersIn
+// ReadersIn counts the operations of a program that read each value.
+func ReadersIn(program string) map[string]int {
+	m, err := stablehlo.Parse(program)
+	if err != nil {
+		panic(err)
+	}
+	f, ok := flowOf(m)
+	if !ok {
+		panic("no main function")
+	}
+	return f.readers()
+}
 
 // WithKernels replaces operations of a program with kernels, and returns how many.
-var WithKernels = withKernels
+var WithKernels = onText(withKernels)
 
 // UseGenerator replaces the statements of a program that generate random bits.
-var UseGenerator = useGenerator
+var UseGenerator = onText(useGenerator)
 
 // SetGenerator turns the generator on or off.
 func SetGenerator(on bool) {
@@ -151,7 +180,7 @@ func SetGenerator(on bool) {
 }
 
 // HalfProducts changes a program for GPUs.
-var HalfProducts = halfProducts
+var HalfProducts = onText(halfProducts)
 
 // Plainly returns the options without which libraries would pack weights.
 var Plainly = plainly

@@ -7,8 +7,9 @@ import "C"
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"gonbatch/distributed/stablehlo"
 )
 
 // generatorTarget is the name of the custom call for random bits.
@@ -42,29 +43,35 @@ func RegisterGenerator(platform string) error {
 	return nil
 }
 
-// randomBits matches a statement that generates random bits, in the form that go-xla writes:
-//
-//	%1, %2 = "stablehlo.rng_bit_generator"(%0) {
-//	  rng_algorithm = #stablehlo<rng_algorithm PHILOX>
-//	} : (tensor<3xui64>) -> (tensor<3xui64>, tensor<8x8xui32>)
-var randomBits = regexp.MustCompile(`"stablehlo\.rng_bit_generator"\((%\w+)\) \{\s*rng_algorithm = #stablehlo<rng_algorithm PHILOX>\s*\} : (\(tensor<3xui64>\) -> \(tensor<3xui64>, tensor<(?:\d+x)*ui(?:32|64)>\))`)
-
-// useGenerator replaces the statements of a program (text form) that generate random bits. It
-// returns how many. As withKernels, it leaves programs for several devices as they are.
-func useGenerator(module string) (string, int) {
+// useGenerator replaces the operations of a program that generate random bits. It returns how many.
+// As withKernels, it leaves programs for several devices as they are.
+func useGenerator(m *stablehlo.Module) (replaced int) {
 	mu.Lock()
 	on := generatorOn && callsCustom()
 	mu.Unlock()
-	if !on || !strings.Contains(module, "rng_bit_generator") || severalPartitions.MatchString(module) {
-		return module, 0
+	if !on || partitionsOf(m.Head()) > 1 {
+		return 0
 	}
-	found := len(randomBits.FindAllStringIndex(module, -1))
-	return randomBits.ReplaceAllString(module, `"stablehlo.custom_call"($1) {
-    call_target_name = "`+generatorTarget+`",
-    api_version = 4 : i32,
-    has_side_effect = false,
-    backend_config = {}
-  } : $2`), found
+	for _, b := range m.Blocks() {
+		b.Replace(func(o *stablehlo.Op) []*stablehlo.Op {
+			if !isPhilox(o) {
+				return nil
+			}
+			replaced++
+			return []*stablehlo.Op{stablehlo.CustomCall(generatorTarget, false, nil, []stablehlo.Value{o.Operand(0)}, resultsOf(o)...)}
+		})
+	}
+	return replaced
+}
+
+// isPhilox reports whether an operation generates random bits as the custom call does.
+func isPhilox(o *stablehlo.Op) bool {
+	const state = "tensor<3xui64>"
+	if o.Name != "stablehlo.rng_bit_generator" || !strings.Contains(o.Attributes, "rng_algorithm PHILOX>") || len(o.Out) != 2 || o.Types[0] != state || o.Out[0] != state {
+		return false
+	}
+	_, element, _ := stablehlo.Tensor(o.Out[1])
+	return element == "ui32" || element == "ui64"
 }
 
 // callsCustom reports whether programs may have custom calls: those that XLA compiles for other

@@ -59,15 +59,16 @@ func zeros(dims ...int) *tensors.Tensor {
 // TestHalfProductsLeavesOthers: products with one operand of single precision, or of two kinds of
 // half precision, or whose operand has its name in another function only.
 func TestHalfProductsLeavesOthers(t *testing.T) {
-	const attributes = "{\n  dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1]>\n}"
+	const attributes = "{\n      dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1]>\n    }"
 	widen := func(name, of, dtype string) string {
-		return name + ` = "stablehlo.convert"(` + of + ") : (tensor<2x2x" + dtype + ">) -> tensor<2x2xf32>\n"
+		return "    " + name + ` = "stablehlo.convert"(` + of + ") : (tensor<2x2x" + dtype + ">) -> tensor<2x2xf32>\n"
 	}
-	product := `%9 = "stablehlo.dot_general"(%1, %2) ` + attributes + " : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>\n"
+	function := func(name, body string) string { return "  func.func @" + name + "() -> () {\n" + body + "  }\n" }
+	product := `    %9 = "stablehlo.dot_general"(%1, %2) ` + attributes + " : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>\n"
 	for name, program := range map[string]string{
-		"one operand":      "func.func @main() {\n" + widen("%1", "%0", "bf16") + product,
-		"two kinds":        "func.func @main() {\n" + widen("%1", "%0", "bf16") + widen("%2", "%0", "f16") + product,
-		"another function": "func.func @f() {\n" + widen("%1", "%0", "f16") + widen("%2", "%0", "f16") + "}\nfunc.func @main() {\n" + product,
+		"one operand":      function("main", widen("%1", "%0", "bf16")+product),
+		"two kinds":        function("main", widen("%1", "%0", "bf16")+widen("%2", "%0", "f16")+product),
+		"another function": function("f", widen("%1", "%0", "f16")+widen("%2", "%0", "f16")) + function("main", product),
 	} {
 		if got, changed := pjrt.HalfProducts(program); changed != 0 || got != program {
 			t.Errorf("%s: becomes\n%s", name, got)

@@ -7,11 +7,12 @@ import "C"
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unsafe"
+
+	"gonbatch/distributed/stablehlo"
 )
 
 // Kernels are C functions that compute convolutions and products of matrices for XLA. Their C type
@@ -91,11 +92,11 @@ func WithoutAdam() {
 	optional.adam = false
 }
 
-// kernelCalls counts the operations that were replaced in all programs of this process.
-var kernelCalls atomic.Int64
+// kernelCallsMade counts the operations that were replaced in all programs of this process.
+var kernelCallsMade atomic.Int64
 
 // KernelCalls returns how many operations of this process's programs kernels compute.
-func KernelCalls() int { return int(kernelCalls.Load()) }
+func KernelCalls() int { return int(kernelCallsMade.Load()) }
 
 // HasKernels reports whether kernels compute for the programs that are compiled from now on.
 func HasKernels() bool {
@@ -104,130 +105,114 @@ func HasKernels() bool {
 	return kernelsOn && callsCustom()
 }
 
-// useKernels replaces operations of a program (text form) with kernels. It returns how many.
-func useKernels(module string) (string, int) {
+// useKernels replaces operations of a program with kernels. It returns how many.
+func useKernels(m *stablehlo.Module) int {
 	if !HasKernels() {
-		return module, 0
+		return 0
 	}
-	return withKernels(module)
+	return withKernels(m)
 }
 
-// severalPartitions matches a program that XLA divides among the devices of a process.
-var severalPartitions = regexp.MustCompile(`stablehlo\.num_partitions = ([2-9]|1\d)`)
+// partitionsOf returns among how many devices of a process XLA divides a program, by
+// what is before its functions.
+func partitionsOf(head string) int {
+	_, rest, _ := strings.Cut(head, "stablehlo.num_partitions = ")
+	if all := stablehlo.Numbers(rest); len(all) > 0 {
+		return all[0]
+	}
+	return 1
+}
 
-// withKernels replaces the convolutions and products that a kernel computes faster.
-func withKernels(module string) (string, int) {
+// withKernels replaces what a kernel computes faster.
+func withKernels(m *stablehlo.Module) int {
 	var devices *perDevice
-	if severalPartitions.MatchString(module) {
-		if devices = perDeviceOf(module); devices == nil {
-			return module, 0
+	if partitionsOf(m.Head()) > 1 {
+		if devices = perDeviceOf(m); devices == nil {
+			return 0
 		}
 	}
-	module, convolutions := replaceOperations(module, "convolution", devices.convolutionCall)
-	module, products := withProducts(module, devices)
-	replaced := convolutions + products
-	if devices == nil {
-		more := 0
-		module, more = withOptional(module)
-		replaced += more
-		module = orderProducts(module)
-		module = withTrained(module)
-		module = withParts(module)
+	k := &kernelCalls{devices: devices, products: map[string]product{}}
+	for _, b := range m.Blocks() {
+		k.replaceIn(b)
 	}
-	kernelCalls.Add(int64(replaced))
-	return module, replaced
+	if f, ok := flowOf(m); ok && devices == nil {
+		k.improve(f)
+	}
+	kernelCallsMade.Add(int64(k.replaced))
+	return k.replaced
 }
 
-// withOptional replaces what the optional kernels compute faster.
-func withOptional(module string) (string, int) {
+// kernelCalls replaces operations of a program.
+type kernelCalls struct {
+	devices  *perDevice         // nil: one.
+	products map[string]product // Those that a kernel computes, by their results.
+	replaced int
+}
+
+// replaceIn replaces the convolutions and products of a block.
+func (k *kernelCalls) replaceIn(b *stablehlo.Block) {
+	transposed := map[*stablehlo.Op][]*stablehlo.Op{} // Transpositions of products, and what replaces them.
+	for i, o := range b.Ops {
+		if o.Name == "stablehlo.dot_general" && i+1 < len(b.Ops) {
+			if ops := k.transposition(o, b.Ops[i+1]); ops != nil {
+				transposed[b.Ops[i+1]] = ops
+			}
+		}
+	}
+	b.Replace(func(o *stablehlo.Op) []*stablehlo.Op {
+		var ops []*stablehlo.Op
+		switch o.Name {
+		case "stablehlo.convolution":
+			ops = k.devices.convolution(o)
+		case "stablehlo.dot_general":
+			ops = k.product(o)
+		default:
+			return transposed[o]
+		}
+		if ops != nil {
+			k.replaced++
+		}
+		return ops
+	})
+}
+
+// improve replaces what the optional kernels compute faster.
+func (k *kernelCalls) improve(f *flow) {
 	mu.Lock()
 	on := optional
 	mu.Unlock()
-	sums, updates := 0, 0
 	if on.columns {
-		module, sums = withColumns(module)
+		k.replaced += sumColumns(f)
 	}
 	if on.adam {
-		module, updates = withAdam(module)
+		k.replaced += updateByAdam(f)
 	}
-	return module, sums + updates
-}
-
-// operation is a statement of a program with two operands, a and b, in the form that go-xla writes.
-type operation struct {
-	indent, name, a, b string
-	attributes         string
-	aType, bType, out  string // For example tensor<8x8xf32>.
-}
-
-// operationPattern matches an operation:
-//
-//	%2 = "stablehlo.NAME"(%0, %1) {
-//	  ...
-//	} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
-func operationPattern(name string) pattern {
-	return startPattern(`"stablehlo.`+name+`"(`, `( *)(%\w+) = "stablehlo\.`+name+`"\((%\w+), (%\w+)\) \{([^{}]*)\} : \((tensor<[^<>]*>), (tensor<[^<>]*>)\) -> (tensor<[^<>]*>)`)
-}
-
-var operationPatterns = map[string]pattern{
-	"convolution": operationPattern("convolution"),
-	"dot_general": operationPattern("dot_general"),
-}
-
-func asOperation(m []string) operation {
-	return operation{indent: m[1], name: m[2], a: m[3], b: m[4], attributes: m[5], aType: m[6], bType: m[7], out: m[8]}
-}
-
-// replaceOperations replaces the operations for which call returns a statement.
-func replaceOperations(module, name string, call func(operation) (string, bool)) (string, int) {
-	return operationPatterns[name].replace(module, func(m []string) (string, bool) { return call(asOperation(m)) })
-}
-
-// kernelCall writes a custom call that computes o's result by a kernel.
-func (o operation) kernelCall(target string, form []int) string {
-	constant := "%gonbatch_form_" + strings.TrimPrefix(o.name, "%")
-	formType := fmt.Sprintf("tensor<%dxi64>", len(form))
-	return fmt.Sprintf("%[1]s%[2]s = stablehlo.constant dense<%[3]s> : %[4]s\n"+
-		"%[1]s%[5]s = stablehlo.custom_call @%[6]s(%[7]s, %[8]s, %[2]s) {api_version = 4 : i32, has_side_effect = false, backend_config = {}} : (%[9]s, %[10]s, %[4]s) -> %[11]s",
-		o.indent, constant, strings.Join(strings.Fields(fmt.Sprint(form)), ", "), formType, o.name, target, o.a, o.b, o.aType, o.bType, o.out)
-}
-
-// numbersAttribute returns the numbers of an attribute such as `rhs_dilation = array<i64: 1, 1>`.
-func (o operation) numbersAttribute(name string) []int {
-	_, rest, ok := strings.Cut(o.attributes, name+" = ")
-	if !ok {
-		return nil
+	if orderProducts {
+		k.order(f)
 	}
-	if line, _, ok := strings.Cut(rest, "\n"); ok {
-		rest = line
+	if on.trained {
+		k.train(f)
 	}
-	// A type after the value has numbers too.
-	rest, _, _ = strings.Cut(rest, " : ")
-	return numbersIn(strings.TrimPrefix(rest, "array<i64: "))
+	k.updateParts(f)
 }
 
-var aNumber = regexp.MustCompile(`-?\d+`)
-
-func numbersIn(text string) []int {
-	var all []int
-	for _, digits := range aNumber.FindAllString(text, -1) {
-		n, err := strconv.Atoi(digits)
-		if err != nil {
-			return nil
-		}
-		all = append(all, n)
-	}
-	return all
+// kernelCall returns the call of a kernel for a and b, and its form.
+func kernelCall(target string, form []int, a, b, out stablehlo.Value) []*stablehlo.Op {
+	constant := constantForm(own("form", out.Name), form)
+	return []*stablehlo.Op{constant, stablehlo.CustomCall(target, false, nil, []stablehlo.Value{a, b, {Name: constant.Result(), Type: constant.Out[0]}}, out)}
 }
-
-var floatTensor = regexp.MustCompile(`^tensor<((?:[1-9]\d*x)+)f32>$`)
 
 // dimensionsOf returns the dimensions of a float32 tensor without a dimension of 0. It returns nil
 // for all others.
 func dimensionsOf(tensor string) []int {
-	m := floatTensor.FindStringSubmatch(tensor)
-	if m == nil {
+	dimensions, element, _ := stablehlo.Tensor(tensor)
+	if element != "f32" || slices.Contains(dimensions, 0) {
 		return nil
 	}
-	return numbersIn(m[1])
+	return dimensions
+}
+
+// resultOf returns the only result of an operation.
+func resultOf(o *stablehlo.Op) stablehlo.Value {
+	return stablehlo.Value{Name: o.Results[0], Type: o.Out[0]}
 }

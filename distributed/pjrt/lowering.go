@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"unsafe"
+
+	"gonbatch/distributed/stablehlo"
 )
 
 // lowering turns the collectives of a graph into a part of a program that XLA compiles. There are
 // two: a custom call, which the transport of package mpi or tcp runs, and XLA's own collective.
 type lowering interface {
 	// body returns the body of a function that replaces a placeholder: the collective.
-	body(p parameters) string
+	body(p parameters) []*stablehlo.Op
 	// options returns the options with which a client compiles a program, derived from those of
 	// go-xla.
 	options(client unsafe.Pointer, program, given []byte) ([]byte, error)
@@ -20,38 +22,39 @@ type lowering interface {
 
 // parameters describe a function that becomes a collective.
 type parameters struct {
-	does
-	ranks int
-	// name is the function's name.
-	name string
+	placeholder
 	// x is the rank's value. after is available only when the previous collective of the program
 	// has ended.
-	x, xType         string
-	after, afterType string
-	resultType       string
+	x, after stablehlo.Value
+	results  []string // Their types.
+	first    bool     // No collective of the program comes before.
 }
 
 // customCall is the lowering for a transport. XLA may run independent calls in any order, so each
 // takes `after` as an operand.
 type customCall struct{}
 
-func (customCall) body(p parameters) string {
+func (customCall) body(p parameters) []*stablehlo.Op {
 	if p.part == start || p.part == finish {
 		return p.halfBody()
 	}
-	alias := ""
-	if p.op == allReduce || p.op == broadcast || p.part == inPlace { // It needs no memory besides its operand's.
-		alias = ", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]"
-	}
-	target, constant, operand, operandType := p.target(p.ranks), "", "", ""
+	var ops []*stablehlo.Op
+	target, operands := p.target(p.ranks), []stablehlo.Value{p.x, p.after}
 	if !p.plain() {
-		form := p.form()
-		target, operand, operandType = formTarget(p.ranks), ", %form", fmt.Sprintf(", tensor<%dxi64>", len(form))
-		constant = fmt.Sprintf("\n    %%form = stablehlo.constant dense<[%s]> : tensor<%dxi64>", strings.Join(texts(form), ", "), len(form))
+		form := constantForm("%form", p.form())
+		target, operands, ops = formTarget(p.ranks), append(operands, stablehlo.Value{Name: form.Result(), Type: form.Out[0]}), append(ops, form)
 	}
-	return constant + "\n    %result = stablehlo.custom_call @" + target + "(" + p.x + ", " + p.after + operand + ") {api_version = 4 : i32, has_side_effect = true, backend_config = {}" + alias + "}" +
-		" : (" + p.xType + ", " + p.afterType + operandType + ") -> " + p.resultType +
-		"\n    return %result : " + p.resultType + "\n  }"
+	var inPlaceOf []int
+	if p.op == allReduce || p.op == broadcast || p.part == inPlace { // It needs no memory besides its operand's.
+		inPlaceOf = []int{0}
+	}
+	result := stablehlo.Value{Name: "%result", Type: p.results[0]}
+	return append(ops, stablehlo.CustomCall(target, true, inPlaceOf, operands, result), stablehlo.Return(result))
+}
+
+// constantForm returns a constant with the numbers that tell a custom call what to do.
+func constantForm(name string, form []int) *stablehlo.Op {
+	return stablehlo.Constant(stablehlo.Value{Name: name, Type: stablehlo.TensorOf("i64", len(form))}, "["+strings.Join(texts(form), ", ")+"]")
 }
 
 func (customCall) options(_ unsafe.Pointer, _, given []byte) ([]byte, error) { return given, nil }

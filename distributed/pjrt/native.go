@@ -1,13 +1,14 @@
 package pjrt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unsafe"
+
+	"gonbatch/distributed/stablehlo"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -17,18 +18,23 @@ import (
 type native struct{ processes *processes }
 
 // body returns XLA's collective.
-func (native) body(p parameters) string {
-	var b strings.Builder
+func (native) body(p parameters) []*stablehlo.Op {
+	var ops []*stablehlo.Op
 	x := p.x
-	if !strings.HasSuffix(p.name, "_0") {
-		b.WriteString(following(p))
-		x = "%ready"
+	if !p.first {
+		ops = following(p)
+		x.Name = "%ready"
 	}
-	fmt.Fprintf(&b, `
-    %%result = %s(%s) %s%s} : (%s) -> %s
-    return %%result : %s
-  }`, p.op.native(), x, p.attributes(), p.replicaGroups(), p.xType, p.resultType, p.resultType)
-	return b.String()
+	result := stablehlo.Value{Name: "%result", Type: p.results[0]}
+	collective := stablehlo.New(p.op.native(), "{ "+p.attributes()+p.replicaGroups()+" }", []stablehlo.Value{x}, result)
+	if p.op.reduces() {
+		scalar := scalarOf(p.x.Type)
+		a, b, sum := stablehlo.Value{Name: "%a", Type: scalar}, stablehlo.Value{Name: "%b", Type: scalar}, stablehlo.Value{Name: "%sum", Type: scalar}
+		region := &stablehlo.Region{Name: "reduction", Parameters: []stablehlo.Value{a, b}}
+		region.Ops = []*stablehlo.Op{stablehlo.New("stablehlo."+reducers[p.reduction], "", []stablehlo.Value{a, b}, sum), stablehlo.Return(sum)}
+		collective.Regions = []*stablehlo.Region{region}
+	}
+	return append(ops, collective, stablehlo.Return(result))
 }
 
 // replicaGroups returns the attribute that names the ranks of each group. XLA's broadcast begins at
@@ -49,49 +55,51 @@ func (p parameters) replicaGroups() string {
 // native returns the name of XLA's operation.
 func (o op) native() string {
 	return map[op]string{
-		allReduce: `"stablehlo.all_reduce"`, broadcast: `"stablehlo.collective_broadcast"`, allGather: `"stablehlo.all_gather"`,
-		reduceScatter: `"stablehlo.reduce_scatter"`, allToAll: `"stablehlo.all_to_all"`,
+		allReduce: "stablehlo.all_reduce", broadcast: "stablehlo.collective_broadcast", allGather: "stablehlo.all_gather",
+		reduceScatter: "stablehlo.reduce_scatter", allToAll: "stablehlo.all_to_all",
 	}[o]
 }
 
 // reducers are the operations of reductions.
 var reducers = []string{Sum: "add", Min: "minimum", Max: "maximum"}
 
-// attributes returns the beginning of the operation's attributes, after the reduction if it has
-// one. The placeholders of gathers, scatters and all-to-alls have vectors.
+// attributes returns the first of the operation's attributes. The placeholders of gathers, scatters
+// and all-to-alls have vectors.
 func (p parameters) attributes() string {
-	reducer := fmt.Sprintf(`({
-      ^bb0(%%a: %[1]s, %%b: %[1]s):
-        %%sum = stablehlo.%[2]s %%a, %%b : %[1]s
-        stablehlo.return %%sum : %[1]s
-    }) {`, scalarOf(p.xType), reducers[p.reduction])
 	switch p.op {
-	case broadcast:
-		return "{"
 	case allGather:
-		return "{all_gather_dim = 0 : i64, "
+		return "all_gather_dim = 0 : i64, "
 	case allToAll:
-		return fmt.Sprintf("{split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = %d : i64, ", p.groups.size(p.ranks))
+		return fmt.Sprintf("split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = %d : i64, ", p.groups.size(p.ranks))
 	case reduceScatter:
-		return reducer + "scatter_dimension = 0 : i64, "
+		return "scatter_dimension = 0 : i64, "
 	}
-	return reducer
+	return ""
 }
 
 // following makes x depend on the previous collective of the program, as %ready. All ranks must
 // reach their collectives in the same order, although each rank tunes and schedules its program
 // itself. So the dependency must be one that XLA can't remove: it removes barriers before it
 // schedules, but it does not know that a float either equals itself or doesn't.
-func following(p parameters) string {
-	return fmt.Sprintf(`
-    %%done = stablehlo.convert %[2]s : (%[4]s) -> tensor<f32>
-    %%number = stablehlo.compare EQ, %%done, %%done, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    %%none = stablehlo.compare NE, %%done, %%done, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    %%always = stablehlo.or %%number, %%none : tensor<i1>
-    %%never = stablehlo.constant dense<0> : tensor<i32>
-    %%zero = stablehlo.convert %%never : (tensor<i32>) -> %[5]s
-    %%zeros = stablehlo.broadcast_in_dim %%zero, dims = [] : (%[5]s) -> %[3]s
-    %%ready = stablehlo.select %%always, %[1]s, %%zeros : tensor<i1>, %[3]s`, p.x, p.after, p.xType, p.afterType, scalarOf(p.xType))
+func following(p parameters) []*stablehlo.Op {
+	const flag, integer = "tensor<i1>", "tensor<i32>"
+	var ops []*stablehlo.Op
+	add := func(name, of, attributes, result string, operands ...stablehlo.Value) stablehlo.Value {
+		v := stablehlo.Value{Name: name, Type: result}
+		ops = append(ops, stablehlo.New("stablehlo."+of, attributes, operands, v))
+		return v
+	}
+	compare := func(name, direction string, x stablehlo.Value) stablehlo.Value {
+		return add(name, "compare", "{ compare_type = #stablehlo<comparison_type FLOAT>, comparison_direction = #stablehlo<comparison_direction "+direction+"> }", flag, x, x)
+	}
+	done := add("%done", "convert", "", "tensor<f32>", p.after)
+	always := add("%always", "or", "", flag, compare("%number", "EQ", done), compare("%none", "NE", done))
+	never := stablehlo.Value{Name: "%never", Type: integer}
+	ops = append(ops, stablehlo.Constant(never, "0"))
+	zero := add("%zero", "convert", "", scalarOf(p.x.Type), never)
+	zeros := add("%zeros", "broadcast_in_dim", "{ broadcast_dimensions = array<i64> }", p.x.Type, zero)
+	add("%ready", "select", "", p.x.Type, always, p.x, zeros)
+	return ops
 }
 
 // scalarOf returns the type of a tensor's elements.
@@ -242,28 +250,29 @@ type collective struct {
 	detail       int
 }
 
-// definition matches the beginning of a function that has become a collective, with the shape and
-// type of its value.
-var definition = regexp.MustCompile(`func\.func [^@\n]*@(` + targetPrefix + `\w*)\(%[\w.]+: tensor<((?:\d+x)*)(\w+)>`)
-
 // The element types of collectives, by their names in programs.
 var elementTypes = map[string]int{"i32": 4, "i64": 5, "ui8": 6, "f16": 10, "f32": 11, "f64": 12, "bf16": 16}
 
 // collectivesOf lists the collectives of a program, whatever its lowering.
-func collectivesOf(program []byte) []collective {
-	var all []collective
-	for _, m := range definition.FindAllSubmatch(program, -1) {
-		count := 1
-		for _, size := range strings.Split(strings.TrimSuffix(string(m[2]), "x"), "x") {
-			if n, err := strconv.Atoi(size); err == nil {
-				count *= n
-			}
+func collectivesOf(program []byte) (all []collective) {
+	if !bytes.Contains(program, []byte("@"+namePrefix)) {
+		return nil
+	}
+	m, err := stablehlo.Parse(string(program))
+	if err != nil {
+		return nil // It would not have been compiled.
+	}
+	for _, f := range m.Functions {
+		p, ok := placeholderOf(f.Name)
+		if !ok {
+			continue
 		}
-		d, ranks, _ := parse(string(m[1]))
-		if d.op == reduceScatter || d.op == allToAll || d.part == inPlace {
-			count /= d.groups.size(ranks)
+		_, element, _ := stablehlo.Tensor(f.Parameters[0].Type)
+		count := stablehlo.Size(f.Parameters[0].Type)
+		if p.op == reduceScatter || p.op == allToAll || p.part == inPlace {
+			count /= p.groups.size(p.ranks)
 		}
-		all = append(all, collective{d.op, elementTypes[string(m[3])], count, d.detail()})
+		all = append(all, collective{p.op, elementTypes[element], count, p.detail()})
 	}
 	return all
 }

@@ -81,7 +81,7 @@ func collectives(g *graph.Graph) lastCollective {
 // collective's result, which body builds.
 func (d does) place(x *graph.Node, body func(x *graph.Node) *graph.Node) *graph.Node {
 	g, previous := x.Graph(), collectives(x.Graph())
-	name := fmt.Sprintf("%s_%d", d.name(registeredRanks()), previous.count)
+	name := d.register(previous.count)
 	after := previous.done
 	function := graph.NewFunction(g, name, func(g *graph.Graph) []*graph.Node {
 		value := graph.Parameter(g, "x", x.Shape())

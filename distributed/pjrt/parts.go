@@ -1,104 +1,76 @@
 package pjrt
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-)
 
-// updateLine matches an update by a gradient or by the product that is one.
-var updateLine = updatePattern(adamTarget + "|" + trainedTarget)
+	"gonbatch/distributed/stablehlo"
+)
 
 // partTargets are the custom calls that update a part of a variable, by those that update a whole
 // one.
 var partTargets = map[string]string{adamTarget: adamPartTarget, trainedTarget: trainedPartTarget}
 
-// withParts makes the custom call that updates a part of a variable, if that is copied out of the
+// updateParts makes the custom call that updates a part of a variable, if that is copied out of the
 // variable before and back after it, update the variable itself.
-func withParts(module string) string {
-	if !strings.Contains(module, `"stablehlo.dynamic_update_slice"`) {
-		return module
-	}
-	return inMain(module, partsIn)
-}
-
-// partsIn is withParts for the statements of a function.
-func partsIn(statements string) string {
-	a, readers := arraysOf(statements), readersIn(statements)
-	puts := a.putsOf(readers)
-	lines := strings.Split(statements, "\n")
-	at, written := map[string]int{}, map[string]string{} // The numbers of lines, and new lines, by the values that they define.
-	users := map[string]value{}                          // The last product that reads a value.
-	for i, line := range lines {
-		if m := productLine.ofLine(line); m != nil && readers[m[1]] > 0 {
-			for _, operand := range list(m[2])[:2] {
-				users[operand] = value{name: m[1], shape: m[5]}
+func (k *kernelCalls) updateParts(f *flow) {
+	f.index()
+	puts := f.puts(f.readers())
+	users := map[string]stablehlo.Value{} // The last product that reads a value.
+	readers := f.readers()
+	for _, o := range f.Ops {
+		if o.Target() == productTarget && readers[o.Results[0]] > 0 {
+			for _, operand := range o.Operands[:2] {
+				users[operand] = resultOf(o)
 			}
 		}
-		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		at[name] = i
-		m := updateLine.ofLine(line)
-		if m == nil {
+		target := partTargets[o.Target()]
+		if target == "" {
 			continue
 		}
-		p, ok := puts[m[1]]
-		old := a[list(m[3])[0]]
-		if !ok || old.operation != "dynamic_slice" || !slices.Equal(old.operands, []string{p.whole, p.begin}) {
+		p, ok := puts[o.Results[0]]
+		if !ok || f.kind(o.Operands[0]) != "dynamic_slice" || !slices.Equal(f.by[o.Operands[0]].Operands, []string{p.whole.Name, p.begin.Name}) {
 			continue
 		}
-		lines[i] = partCall(m, p, users[a.reshaped(p.whole)])
-		written[p.part] = fmt.Sprintf("    %s = \"stablehlo.dynamic_slice\"(%s#0, %s) %s: (%s, tensor<i64>) -> %s", p.part, m[1], p.begin, old.attributes, p.shape, old.shape)
-		written[p.result] = fmt.Sprintf("    %s = \"stablehlo.reshape\"(%s#0) : (%s) -> %s", p.result, m[1], p.shape, p.shape)
+		old := f.by[o.Operands[0]]
+		whole, _ := f.reshaped(p.whole.Name, readers)
+		o.Operands[0], o.Types[0], o.Out[0] = p.whole.Name, p.whole.Type, p.whole.Type
+		o.Insert(stateOperands, p.begin)
+		if user, ok := users[whole]; ok { // It runs after that: see order.
+			o.Insert(len(o.Operands), user)
+		}
+		o.Retarget(target)
+		updated := resultsOf(o)[0]
+		*p.part = *stablehlo.New("stablehlo.dynamic_slice", old.Attributes, []stablehlo.Value{updated, p.begin}, stablehlo.Value{Name: p.part.Results[0], Type: old.Out[0]})
+		*p.put = *stablehlo.New("stablehlo.reshape", "", []stablehlo.Value{updated}, resultOf(p.put))
 	}
-	for name, line := range written {
-		lines[at[name]] = line
-	}
-	return strings.Join(lines, "\n")
 }
 
 // put is a dynamic_update_slice that puts a part that was updated into the whole.
 type put struct {
-	result, shape      string
-	whole, part, begin string // The operands. The part is the reshape that adamCall writes.
+	put, part    *stablehlo.Op // The part is the reshape that follows an update.
+	whole, begin stablehlo.Value
 }
 
-// putsOf returns the statements that put parts back that nothing else reads, by the custom calls
-// that have updated the parts.
-func (a arrays) putsOf(readers map[string]int) map[string]put {
+// puts returns the operations that put parts back that nothing else reads, by the first results of
+// the custom calls that have updated the parts.
+func (f *flow) puts(readers map[string]int) map[string]put {
 	all := map[string]put{}
-	for name, v := range a {
-		if v.operation != "dynamic_update_slice" || len(v.operands) != 3 || v.types[2] != "tensor<i64>" || readers[name] == 0 {
+	for _, o := range f.Ops {
+		if o.Name != "stablehlo.dynamic_update_slice" || len(o.Operands) != 3 || o.Types[2] != "tensor<i64>" || readers[o.Results[0]] == 0 {
 			continue
 		}
-		part := a[v.operands[1]]
-		if part.operation != "reshape" || readers[v.operands[1]] != 1 {
-			continue
-		}
-		if call, ok := strings.CutSuffix(part.operands[0], "#0"); ok {
-			all[call] = put{result: name, shape: v.shape, whole: v.operands[0], part: v.operands[1], begin: v.operands[2]}
+		if f.kind(o.Operands[1]) == "reshape" && readers[o.Operands[1]] == 1 {
+			part := f.by[o.Operands[1]]
+			all[part.Operands[0]] = put{put: o, part: part, whole: o.Operand(0), begin: o.Operand(2)}
 		}
 	}
 	return all
 }
 
-// reshaped returns what a value is a reshape of, or the value.
-func (a arrays) reshaped(name string) string {
-	for a[name].operation == "reshape" {
-		name = a[name].operands[0]
+// resultsOf returns the results of an operation.
+func resultsOf(o *stablehlo.Op) (all []stablehlo.Value) {
+	for i, name := range o.Results {
+		all = append(all, stablehlo.Value{Name: name, Type: o.Out[i]})
 	}
-	return name
-}
-
-// partCall writes the custom call that updates a part of a variable. Unless after is empty, it runs
-// after that: see ordered.
-func partCall(update []string, p put, after value) string {
-	operands, types, results := list(update[3]), list(update[5]), list(update[6])
-	operands = slices.Insert(operands, stateOperands, p.begin)
-	types = slices.Insert(types, stateOperands, "tensor<i64>")
-	operands[0], types[0], results[0] = p.whole, p.shape, p.shape
-	if after.name != "" {
-		operands, types = append(operands, after.name), append(types, after.shape)
-	}
-	return fmt.Sprintf("    %s:3 = stablehlo.custom_call @%s(%s)%s : (%s) -> (%s)",
-		update[1], partTargets[update[2]], strings.Join(operands, ", "), update[4], strings.Join(types, ", "), strings.Join(results, ", "))
+	return all
 }

@@ -1,9 +1,9 @@
 package pjrt
 
 import (
-	"regexp"
 	"slices"
-	"strings"
+
+	"gonbatch/distributed/stablehlo"
 )
 
 // product is the product of an m x k and a k x n matrix, or of several pairs of them.
@@ -22,49 +22,46 @@ func (p product) form() []int {
 // small products together with what is around them.
 var minProduct = 1 << 20
 
-// transposition matches the transposition of a matrix on the next line.
-var transposition = regexp.MustCompile(`^\n( *)(%\w+) = "stablehlo\.transpose"\((%\w+)\) \{ permutation = array<i64: 1, 0> \} : \((tensor<[^<>]*>)\) -> (tensor<[^<>]*>)`)
-
-// withProducts replaces the products of matrices that a kernel computes faster. XLA can't see that
-// the transposition of a custom call's result is also a product, so that of a product, which GoMLX
-// writes on the next line, is replaced too. XLA removes what is then not used. On several
-// devices, each computes a part.
-func withProducts(module string, devices *perDevice) (string, int) {
-	var out strings.Builder
-	replaced := 0
-	for {
-		at := operationPatterns["dot_general"].find(module, 0)
-		if at == nil {
-			break
-		}
-		o := asOperation(submatches(module, at))
-		out.WriteString(module[:at[0]])
-		statement := module[at[0]:at[1]]
-		module = module[at[1]:]
-		if c, ok := devices.productCall(o); ok {
-			replaced++
-			statement = c.write()
-			if m := transposition.FindStringSubmatch(module); m != nil && m[3] == o.name && c.canSwap() {
-				statement += "\n" + c.transposed(m[1], m[2], m[5]).write()
-				module = module[len(m[0]):]
-			}
-		}
-		out.WriteString(statement)
+// product returns the call of a kernel for a product of matrices, if a kernel computes it faster:
+// on one device, or in parts on several.
+func (k *kernelCalls) product(o *stablehlo.Op) []*stablehlo.Op {
+	c, ok := k.devices.productCall(o)
+	if !ok {
+		return nil
 	}
-	return out.String() + module, replaced
+	return k.write(c)
 }
 
-// productCall is a product that a kernel computes, on one device or in parts on several.
+// transposition returns the call for the product whose result is the transposed one, if the next
+// operation transposes that of a product. XLA can't see that the transposition of a custom call's
+// result is also a product; it removes what is then not used.
+func (k *kernelCalls) transposition(o, next *stablehlo.Op) []*stablehlo.Op {
+	if next.Name != "stablehlo.transpose" || next.Operands[0] != o.Result() || !slices.Equal(next.Ints("permutation"), []int{1, 0}) {
+		return nil
+	}
+	c, ok := k.devices.productCall(o)
+	if !ok || !c.canSwap() {
+		return nil
+	}
+	c.whole = stablehlo.New(o.Name, "", []stablehlo.Value{o.Operand(1), o.Operand(0)}, resultOf(next))
+	c.product = c.product.swapped()
+	return k.write(c)
+}
+
+// productCall is a product that a kernel computes.
 type productCall struct {
-	devices *perDevice // nil: one.
 	cut     cut
-	whole   operation
+	whole   *stablehlo.Op
 	product product // Of a device's part.
 }
 
+// canSwap reports whether the transposed result can be computed too. If the devices have its rows,
+// they would have its columns.
+func (c productCall) canSwap() bool { return !c.product.alone || c.cut.sums }
+
 // productCall reports false for a product that XLA should compute.
-func (p *perDevice) productCall(o operation) (c productCall, ok bool) {
-	c = productCall{devices: p, whole: o}
+func (p *perDevice) productCall(o *stablehlo.Op) (c productCall, ok bool) {
+	c = productCall{whole: o}
 	in := o
 	if p != nil {
 		if c.cut, ok = p.productCut(o); !ok {
@@ -79,23 +76,14 @@ func (p *perDevice) productCall(o operation) (c productCall, ok bool) {
 	return c, ok
 }
 
-func (c productCall) write() string {
-	if c.devices == nil {
-		return c.whole.kernelCall(productTarget, c.product.form())
+func (k *kernelCalls) write(c productCall) []*stablehlo.Op {
+	o := c.whole
+	if k.devices == nil {
+		k.products[o.Results[0]] = c.product
+		return kernelCall(productTarget, c.product.form(), o.Operand(0), o.Operand(1), resultOf(o))
 	}
-	in, _ := c.devices.local(c.whole, c.cut)
-	return c.devices.divide(c.whole, in, c.cut, in.kernelCall(productTarget, c.product.form()))
-}
-
-// canSwap reports whether the transposed result can be computed too. If the devices have its rows,
-// they would have its columns.
-func (c productCall) canSwap() bool { return c.devices == nil || c.cut.sums }
-
-// transposed returns the call whose result is the transposed one.
-func (c productCall) transposed(indent, name, out string) productCall {
-	c.whole = operation{indent: indent, name: name, a: c.whole.b, b: c.whole.a, aType: c.whole.bType, bType: c.whole.aType, out: out}
-	c.product = c.product.swapped()
-	return c
+	in, _ := k.devices.local(o, c.cut)
+	return k.devices.divide(o, in, c.cut, kernelCall(productTarget, c.product.form(), in.Operand(0), in.Operand(1), resultOf(in)))
 }
 
 // swapped returns the product whose result is the transposed one: that of b and a.
@@ -104,10 +92,10 @@ func (p product) swapped() product {
 }
 
 // parseProduct reports false for a product that XLA should compute.
-func parseProduct(o operation) (p product, ok bool) {
-	a, b, out := dimensionsOf(o.aType), dimensionsOf(o.bType), dimensionsOf(o.out)
+func parseProduct(o *stablehlo.Op) (p product, ok bool) {
+	a, b, out := dimensionsOf(o.Types[0]), dimensionsOf(o.Types[1]), dimensionsOf(o.Out[0])
 	batch, pairs := pairsOf(o, a, b)
-	contracted, with := o.numbersAttribute("lhs_contracting_dimensions"), o.numbersAttribute("rhs_contracting_dimensions")
+	contracted, with := o.Ints("lhs_contracting_dimensions"), o.Ints("rhs_contracting_dimensions")
 	if pairs == 0 || len(contracted) != 1 || len(with) != 1 || len(out) != batch+2 {
 		return p, false
 	}
@@ -121,8 +109,8 @@ func parseProduct(o operation) (p product, ok bool) {
 
 // pairsOf returns how many pairs of matrices a and b have, and how many dimensions count them: the
 // first ones of both. It returns no pairs for other forms.
-func pairsOf(o operation, a, b []int) (dimensions, pairs int) {
-	of, and := o.numbersAttribute("lhs_batching_dimensions"), o.numbersAttribute("rhs_batching_dimensions")
+func pairsOf(o *stablehlo.Op, a, b []int) (dimensions, pairs int) {
+	of, and := o.Ints("lhs_batching_dimensions"), o.Ints("rhs_batching_dimensions")
 	n := len(of)
 	if len(a) != n+2 || len(b) != n+2 || !slices.Equal(of, and) {
 		return 0, 0

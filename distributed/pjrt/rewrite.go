@@ -4,60 +4,69 @@ package pjrt
 import "C"
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"unsafe"
+
+	"gonbatch/distributed/stablehlo"
 )
 
-// placeholder matches a function `@gonbatch_all_reduce_sum_over_<ranks>_<n>(x, after)`, or that of
-// another collective, with its body, which computes a value of the right shape. The body is
-// indented more than the function.
-//
-//	func.func private @gonbatch_all_reduce_sum_over_2_0(%x: tensor<8xf32>, %after: tensor<f32>) -> tensor<8xf32> {
-//	  ...
-//	}
-var placeholder = regexp.MustCompile(`(?s)(func\.func [^@\n]*@(` + targetPrefix + `\w*)\((%[\w.]+): (tensor<[^>]+>)[^,)]*, (%[\w.]+): (tensor<[^>]+>)[^,)]*\) -> (tensor<[^>]+>|\(tensor<[^>]+>, tensor<[^>]+>\))[^{\n]*\{).*?\n {0,2}\}`)
-
-// mention matches the name of a placeholder anywhere in a program.
-var mention = regexp.MustCompile(targetPrefix + `\w*`)
-
-// rewrite replaces the bodies of the placeholders in a StableHLO module (text form) by collectives
-// over the given number of ranks. It returns how many it replaced. A remaining placeholder is an
-// error, because it would do nothing and each rank would train alone.
-func rewrite(module string, l lowering, ranks int) (string, int, error) {
-	if !mention.MatchString(module) {
-		return module, 0, nil
-	}
+// rewrite replaces the bodies of the placeholders in a program by collectives over the given number
+// of ranks. It returns how many it replaced. A placeholder is a function of x and after, whose body
+// computes a value of the right shape. A remaining one is an error, because it would do nothing and
+// each rank would train alone.
+func rewrite(m *stablehlo.Module, l lowering, ranks int) (int, error) {
 	replaced := map[string]bool{}
-	out := placeholder.ReplaceAllStringFunc(module, func(function string) string {
-		m := placeholder.FindStringSubmatch(function)
-		d, _, ok := parse(m[2])
-		if !ok {
-			return function
+	for _, f := range m.Functions {
+		p, ok := placeholderOf(f.Name)
+		switch {
+		case !ok || len(f.Parameters) != 2:
+			continue
+		case p.ranks != ranks:
+			return 0, fmt.Errorf("the %s %s was built for another number of ranks than this job's %d", p.op, f.Name, ranks)
 		}
-		head, p := m[1], parameters{does: d, ranks: ranks, name: m[2], x: m[3], xType: m[4], after: m[5], afterType: m[6], resultType: m[7]}
-		replaced[p.name] = true
-		return head + l.body(p)
-	})
-	return out, len(replaced), checkReplaced(module, replaced, ranks)
+		if _, _, isTensor := stablehlo.Tensor(f.Parameters[0].Type); !isTensor {
+			continue
+		}
+		q := parameters{placeholder: p, x: f.Parameters[0], after: f.Parameters[1], first: strings.HasSuffix(f.Name, "_0")}
+		for _, r := range f.Results {
+			q.results = append(q.results, r.Type)
+		}
+		f.Ops = l.body(q)
+		replaced[f.Name] = true
+	}
+	return len(replaced), checkReplaced(m, replaced)
 }
 
-// checkReplaced compares the placeholders that a program mentions with those that were replaced,
-// and with the number of ranks.
-func checkReplaced(module string, replaced map[string]bool, ranks int) error {
+// checkReplaced compares the placeholders that a program has or calls with those that were
+// replaced.
+func checkReplaced(m *stablehlo.Module, replaced map[string]bool) error {
 	mentioned := map[string]bool{}
-	for _, name := range mention.FindAllString(module, -1) {
-		mentioned[name] = true
-		if d, built, ok := parse(name); ok && built != ranks {
-			return fmt.Errorf("the %s %s was built for another number of ranks than this job's %d", d.op, name, ranks)
+	for _, f := range m.Functions {
+		mentioned[f.Name] = true
+	}
+	for _, b := range m.Blocks() {
+		for _, o := range b.Ops {
+			mentioned[o.Callee()] = true
 		}
 	}
-	if len(replaced) != len(mentioned) {
-		return fmt.Errorf("the program has %d collectives, but %d would reach XLA, so each rank would train alone: %s", len(mentioned), len(replaced), unknownForm())
+	n := 0
+	for name := range mentioned {
+		if strings.HasPrefix(name, namePrefix) {
+			n++
+		}
+	}
+	if n != len(replaced) {
+		return errUnreplaced(n, len(replaced))
 	}
 	return nil
+}
+
+func errUnreplaced(n, replaced int) error {
+	return fmt.Errorf("the program has %d collectives, but %d would reach XLA, so each rank would train alone: %s", n, replaced, unknownForm())
 }
 
 // unknownForm explains why a placeholder can't be found.
@@ -76,30 +85,54 @@ func unknownForm() string {
 // replaced counts the placeholders that were replaced in all programs of this process.
 var replaced atomic.Int64
 
+// errUnchanged means that a program is compiled as it is.
+var errUnchanged = errors.New("unchanged")
+
+// parse reads programs. Tests replace it.
+var parse = stablehlo.Parse
+
+// rewritten returns the program that is compiled instead of another one.
+func rewritten(program string) (string, error) {
+	if strings.HasPrefix(program, bytecode) {
+		return "", errUnchanged
+	}
+	m, err := parse(program)
+	if err != nil {
+		if n := strings.Count(program, "callee = @"+namePrefix); n > 0 {
+			return "", fmt.Errorf("%w (%w)", errUnreplaced(n, 0), err)
+		}
+		return "", errUnchanged
+	}
+	l, ranks := world()
+	count, err := rewrite(m, l, ranks)
+	if err != nil {
+		return "", err
+	}
+	changed := count + share(m) + useKernels(m) + useGenerator(m)
+	if forGPUs() {
+		changed += halfProducts(m)
+	}
+	if changed == 0 {
+		return "", errUnchanged
+	}
+	replaced.Add(int64(count))
+	return m.String(), nil
+}
+
 // gonbatchRewrite is called by plugin.c before a program is compiled. It returns the new program in
 // memory from C's malloc, or nil if there is nothing to rewrite. If the program must not be
 // compiled, failure is the reason, in memory from C's malloc.
 //
 //export gonbatchRewrite
 func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failure **C.char) *C.char {
-	module := string(unsafe.Slice((*byte)(unsafe.Pointer(code)), int(size)))
-	l, ranks := world()
-	out, count, err := rewrite(module, l, ranks)
-	if err != nil {
+	out, err := rewritten(string(unsafe.Slice((*byte)(unsafe.Pointer(code)), int(size))))
+	switch {
+	case errors.Is(err, errUnchanged):
+		return nil
+	case err != nil:
 		*failure = C.CString("gonbatch: " + err.Error())
 		return nil
 	}
-	out, shared := share(out)
-	out, kernels := useKernels(out)
-	out, random := useGenerator(out)
-	halves := 0
-	if forGPUs() {
-		out, halves = halfProducts(out)
-	}
-	if count+shared+kernels+random+halves == 0 {
-		return nil
-	}
-	replaced.Add(int64(count))
 	*rewrittenSize = C.size_t(len(out))
 	return C.CString(out)
 }

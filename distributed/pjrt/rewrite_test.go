@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonbatch/distributed/stablehlo"
 )
 
 const placeholderText = `module @step {
@@ -27,15 +29,36 @@ const placeholderText = `module @step {
 }
 `
 
+// rewriteText is rewrite for the text of a program with these collectives, by their names.
+func rewriteText(t *testing.T, program string, l lowering, ranks int, all map[string]does) (string, int, error) {
+	t.Helper()
+	for name, d := range all {
+		built := ranks
+		if strings.Contains(name, "over_3") {
+			built = 3
+		}
+		placeholders.Store(name, placeholder{d, built})
+	}
+	m, err := stablehlo.Parse(program)
+	if err != nil {
+		return program, 0, err
+	}
+	n, err := rewrite(m, l, ranks)
+	return m.String(), n, err
+}
+
+// sums are the collectives of placeholderText.
+var sums = map[string]does{"gonbatch_all_reduce_sum_over_4_0": {op: allReduce}, "gonbatch_all_reduce_sum_over_4_1": {op: allReduce}, "gonbatch_all_reduce_sum_over_3_1": {op: allReduce}}
+
 func TestRewrite(t *testing.T) {
-	got, count, err := rewrite(placeholderText, customCall{}, 4)
+	got, count, err := rewriteText(t, placeholderText, customCall{}, 4, sums)
 	if count != 2 || err != nil {
 		t.Fatalf("%d functions rewritten, want 2; %v:\n%s", count, err, got)
 	}
 	for _, want := range []string{
-		"stablehlo.custom_call @gonbatch_all_reduce_sum_over_4(%x, %after)",
-		": (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>\n    return %result : tensor<2xf32>\n  }",
-		": (tensor<3x4xf64>, tensor<f32>) -> tensor<3x4xf64>\n    return %result : tensor<3x4xf64>\n  }",
+		`"stablehlo.custom_call"(%x, %after) { call_target_name = "gonbatch_all_reduce_sum_over_4", `,
+		": (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>\n    \"stablehlo.return\"(%result) : (tensor<2xf32>) -> ()\n  }",
+		": (tensor<3x4xf64>, tensor<f32>) -> tensor<3x4xf64>\n    \"stablehlo.return\"(%result) : (tensor<3x4xf64>) -> ()\n  }",
 		`callee = @gonbatch_all_reduce_sum_over_4_0`,
 	} {
 		if !strings.Contains(got, want) {
@@ -50,16 +73,16 @@ func TestRewrite(t *testing.T) {
 
 // TestRewriteNative: the second all-reduce of a program waits for the first.
 func TestRewriteNative(t *testing.T) {
-	got, count, err := rewrite(placeholderText, native{}, 4)
+	got, count, err := rewriteText(t, placeholderText, native{}, 4, sums)
 	if count != 2 || err != nil {
 		t.Fatalf("%d functions rewritten, want 2; %v:\n%s", count, err, got)
 	}
 	for _, want := range []string{
 		`%result = "stablehlo.all_reduce"(%x) ({`,
-		`replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<2xf32>) -> tensor<2xf32>`,
-		"%ready = stablehlo.select %always, %x, %zeros : tensor<i1>, tensor<3x4xf64>",
+		`replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64> } : (tensor<2xf32>) -> tensor<2xf32>`,
+		`%ready = "stablehlo.select"(%always, %x, %zeros) : (tensor<i1>, tensor<3x4xf64>, tensor<3x4xf64>) -> tensor<3x4xf64>`,
 		`%result = "stablehlo.all_reduce"(%ready) ({`,
-		"%sum = stablehlo.add %a, %b : tensor<f64>",
+		`%sum = "stablehlo.add"(%a, %b) : (tensor<f64>, tensor<f64>) -> tensor<f64>`,
 	} {
 		if strings.Count(got, want) != 1 {
 			t.Errorf("the program does not have %q exactly once:\n%s", want, got)
@@ -95,20 +118,20 @@ func TestRewriteSharded(t *testing.T) {
 		want     []string
 	}{
 		"custom call": {customCall{}, []string{
-			"%result = stablehlo.custom_call @gonbatch_all_gather_over_2(%x, %after) {api_version = 4 : i32, has_side_effect = true, backend_config = {}} : (tensor<3xbf16>, tensor<f32>) -> tensor<6xbf16>",
-			"%result = stablehlo.custom_call @gonbatch_reduce_scatter_sum_over_2(%x, %after) {api_version = 4 : i32, has_side_effect = true, backend_config = {}} : (tensor<6xi64>, tensor<bf16>) -> tensor<3xi64>",
-			"return %result : tensor<6xbf16>\n  }\n\n  func.func",
-			"return %result : tensor<3xi64>\n  }\n}\n",
+			`%result = "stablehlo.custom_call"(%x, %after) { call_target_name = "gonbatch_all_gather_over_2", api_version = 4 : i32, has_side_effect = true, backend_config = {}, output_operand_aliases = [] } : (tensor<3xbf16>, tensor<f32>) -> tensor<6xbf16>`,
+			`%result = "stablehlo.custom_call"(%x, %after) { call_target_name = "gonbatch_reduce_scatter_sum_over_2", api_version = 4 : i32, has_side_effect = true, backend_config = {}, output_operand_aliases = [] } : (tensor<6xi64>, tensor<bf16>) -> tensor<3xi64>`,
+			"(%result) : (tensor<6xbf16>) -> ()\n  }\n\n  func.func",
+			"(%result) : (tensor<3xi64>) -> ()\n  }\n}\n",
 		}},
 		"native": {native{}, []string{
-			`%result = "stablehlo.all_gather"(%x) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<3xbf16>) -> tensor<6xbf16>`,
+			`%result = "stablehlo.all_gather"(%x) { all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64> } : (tensor<3xbf16>) -> tensor<6xbf16>`,
 			`%result = "stablehlo.reduce_scatter"(%ready) ({`,
-			`}) {scatter_dimension = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<6xi64>) -> tensor<3xi64>`,
+			`}) { scatter_dimension = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64> } : (tensor<6xi64>) -> tensor<3xi64>`,
 		}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, count, err := rewrite(shardedText, test.lowering, 2)
+			got, count, err := rewriteText(t, shardedText, test.lowering, 2, map[string]does{"gonbatch_all_gather_over_2_0": {op: allGather}, "gonbatch_reduce_scatter_sum_over_2_1": {op: reduceScatter}})
 			if count != 2 || err != nil || strings.Contains(got, "concatenate") {
 				t.Fatalf("%d functions rewritten, want 2; %v:\n%s", count, err, got)
 			}
@@ -131,19 +154,21 @@ func TestCollectivesOf(t *testing.T) {
 		{"tensor<12xf32>", collective{reduceScatter, 11, 6, 0}},
 	}
 	for _, test := range tests {
-		program := "func.func private @" + does{op: test.want.op}.name(2) + "_7(%x.1: " + test.parameter + ", %after: tensor<f32>) -> " + test.parameter + " {"
+		d := does{op: test.want.op}
+		placeholders.Store(d.name(2)+"_7", placeholder{d, 2})
+		program := "func.func private @" + d.name(2) + "_7(%x.1: " + test.parameter + ", %after: tensor<f32>) -> " + test.parameter + " {\n}\n"
 		if got := collectivesOf([]byte(program)); !slices.Equal(got, []collective{test.want}) {
 			t.Errorf("%s: %v, want %v", test.parameter, got, test.want)
 		}
 	}
-	if got := collectivesOf([]byte("func.func @other(%x: tensor<2xf32>) {")); got != nil {
+	if got := collectivesOf([]byte("func.func @other(%x: tensor<2xf32>) -> () {\n}\n")); got != nil {
 		t.Errorf("another function: %v", got)
 	}
 }
 
 func TestRewriteLeavesOthersAlone(t *testing.T) {
 	program := "module @m {\n  func.func @main() -> tensor<f32> {\n  }\n}\n"
-	if got, count, err := rewrite(program, customCall{}, 4); got != program || count != 0 || err != nil {
+	if got, count, err := rewriteText(t, program, customCall{}, 4, sums); got != program || count != 0 || err != nil {
 		t.Errorf("changed %d functions, %v:\n%s", count, err, got)
 	}
 }
@@ -151,7 +176,7 @@ func TestRewriteLeavesOthersAlone(t *testing.T) {
 // TestRewriteRefuses: a remaining placeholder is noticed, whatever form go-xla gives it.
 func TestRewriteRefuses(t *testing.T) {
 	tests := []struct{ name, from, to, want string }{
-		{"another kind of function", "func.func @gonbatch", "func.private_func @gonbatch", "has 2 collectives, but 0 would reach XLA"},
+		{"another kind of function", "func.func @gonbatch", "func.private_func @gonbatch", "unknown text before function @other"},
 		{"a type of another form", "%x: tensor<3x4xf64>", "%x: buffer<3x4xf64>", "has 2 collectives, but 1 would reach XLA"},
 		{"more parameters", "sum_over_4_0(%x", "sum_over_4_0(%more: tensor<f32>, %x", "has 2 collectives, but 1 would reach XLA"},
 		{"a call of another name", "callee = @gonbatch_all_reduce_sum_over_4_0", "callee = @gonbatch_all_reduce_sum_over_4_0_inlined", "has 3 collectives, but 2"},
@@ -160,7 +185,7 @@ func TestRewriteRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			program := strings.ReplaceAll(placeholderText, test.from, test.to)
-			if _, _, err := rewrite(program, customCall{}, 4); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, _, err := rewriteText(t, program, customCall{}, 4, sums); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
@@ -180,14 +205,14 @@ const splitText = `module @step {
 
 // TestRewriteSplit: both halves of a sum have two results, and the first has the operand's memory.
 func TestRewriteSplit(t *testing.T) {
-	got, count, err := rewrite(splitText, customCall{}, 2)
+	got, count, err := rewriteText(t, splitText, customCall{}, 2, map[string]does{"gonbatch_start_all_reduce_sum_over_2_0": {op: allReduce, part: start}, "gonbatch_finish_all_reduce_sum_over_2_1": {op: allReduce, part: finish}})
 	if count != 2 || err != nil {
 		t.Fatalf("%d functions rewritten, want 2; %v:\n%s", count, err, got)
 	}
 	for _, half := range []string{"start", "finish"} {
-		want := "%result:2 = stablehlo.custom_call @gonbatch_" + half + "_all_reduce_sum_over_2(%x, %after) {api_version = 4 : i32, has_side_effect = true, backend_config = {}, " +
-			"output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>]} : " +
-			"(tensor<3xf32>, tensor<f64>) -> (tensor<3xf32>, tensor<f64>)\n    return %result#0, %result#1 : tensor<3xf32>, tensor<f64>\n  }"
+		want := `%result, %done = "stablehlo.custom_call"(%x, %after) { call_target_name = "gonbatch_` + half + `_all_reduce_sum_over_2", api_version = 4 : i32, has_side_effect = true, backend_config = {}, ` +
+			"output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>] } : " +
+			"(tensor<3xf32>, tensor<f64>) -> (tensor<3xf32>, tensor<f64>)\n    \"stablehlo.return\"(%result, %done) : (tensor<3xf32>, tensor<f64>) -> ()\n  }"
 		if strings.Count(got, want) != 1 {
 			t.Errorf("the program does not have %q exactly once:\n%s", want, got)
 		}

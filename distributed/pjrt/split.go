@@ -1,8 +1,9 @@
 package pjrt
 
 import (
-	"fmt"
 	"sync/atomic"
+
+	"gonbatch/distributed/stablehlo"
 
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -49,7 +50,7 @@ func StartAllReduceMean(x *graph.Node) (mean func() *graph.Node) {
 func (d does) half(part part, x *graph.Node) *graph.Node {
 	d.part = part
 	g, last := x.Graph(), collectives(x.Graph())
-	name := fmt.Sprintf("%s_%d", d.name(registeredRanks()), last.count)
+	name := d.register(last.count)
 	function := graph.NewFunction(g, name, func(g *graph.Graph) []*graph.Node {
 		return []*graph.Node{graph.Parameter(g, "x", x.Shape()), graph.Parameter(g, "after", last.done.Shape())}
 	})
@@ -60,10 +61,8 @@ func (d does) half(part part, x *graph.Node) *graph.Node {
 
 // halfBody returns the body of the function that replaces a placeholder of a half: a custom call
 // whose first result has the memory of x.
-func (p parameters) halfBody() string {
-	return fmt.Sprintf(`
-    %%result:2 = stablehlo.custom_call @%s(%s, %s) {api_version = 4 : i32, has_side_effect = true, backend_config = {}, `+
-		`output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>]} : (%s, %s) -> %s
-    return %%result#0, %%result#1 : %s, %s
-  }`, p.target(p.ranks), p.x, p.after, p.xType, p.afterType, p.resultType, p.xType, p.afterType)
+func (p parameters) halfBody() []*stablehlo.Op {
+	results := []stablehlo.Value{{Name: "%result", Type: p.results[0]}, {Name: "%done", Type: p.results[1]}}
+	call := stablehlo.CustomCall(p.target(p.ranks), true, []int{0}, []stablehlo.Value{p.x, p.after}, results...)
+	return []*stablehlo.Op{call, stablehlo.Return(results...)}
 }

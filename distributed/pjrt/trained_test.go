@@ -127,8 +127,8 @@ func TestTrainedMemory(t *testing.T) {
 		pjrt.SetMinTrained(1)
 		const width = 512
 		step := stepOf(trainDeep(t, backend, 6, width, 4))
-		if all, _ := pjrt.WithKernels(step); strings.Count(all, "@gonbatch_trained_product(") != 6 {
-			t.Errorf("%d updates by products, want one for each of 6 layers", strings.Count(all, "@gonbatch_trained_product("))
+		if all, _ := pjrt.WithKernels(step); strings.Count(all, `"gonbatch_trained_product"`) != 6 {
+			t.Errorf("%d updates by products, want one for each of 6 layers", strings.Count(all, `"gonbatch_trained_product"`))
 		}
 		if got, weights := temporaryBytes(t, keepIn(t, t.TempDir()), step), int64(4*width*width); got > weights/2 {
 			t.Errorf("%d bytes of temporary memory; the gradient of a layer has %d", got, weights)

@@ -3,9 +3,12 @@ package pjrt
 import "C"
 
 import (
-	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"unsafe"
+
+	"gonbatch/distributed/stablehlo"
 )
 
 // updates are the programs that change variables, by what XLA has made of them.
@@ -20,16 +23,25 @@ type program struct {
 	times int // It has run.
 }
 
-// updating matches a floating-point variable that a program changes in place. The others are states
-// of random numbers, or counters.
-var updating = regexp.MustCompile(`tensor<(?:\d+x)+b?f\d+> \{[^}]*` + shareMark)
+// changesVariables reports whether a program changes floating-point variables in place. The others
+// are states of random numbers, or counters.
+func changesVariables(code []byte) bool {
+	m, err := stablehlo.Parse(string(code))
+	if err != nil || m.Main() == nil {
+		return false
+	}
+	return slices.ContainsFunc(m.Main().Parameters, func(v stablehlo.Value) bool {
+		dimensions, element, _ := stablehlo.Tensor(v.Type)
+		return len(dimensions) > 0 && strings.Contains(element, "f") && strings.Contains(v.Attributes, shareMark)
+	})
+}
 
 // compiled notes a program.
 func (u *updates) compiled(executable unsafe.Pointer, code []byte) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.of, executable) // It may be where another was.
-	if updating.Match(code) {
+	if changesVariables(code) {
 		u.of[executable] = &program{name: moduleName(code)}
 	}
 }
