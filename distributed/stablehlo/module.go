@@ -102,7 +102,7 @@ func (f *Function) write(b *strings.Builder) {
 		b.WriteString("(" + strings.Join(results, ", ") + ")")
 	}
 	b.WriteString(" {\n")
-	f.Block.write(b, f.indent+step)
+	writeOps(b, f.Ops, f.indent+step)
 	b.WriteString(f.indent + "}\n")
 }
 
@@ -164,8 +164,8 @@ func (b *Block) Replace(f func(*Op) []*Op) {
 	b.Ops = all
 }
 
-func (b *Block) write(to *strings.Builder, indent string) {
-	for _, o := range b.Ops {
+func writeOps(to *strings.Builder, ops []*Op, indent string) {
+	for _, o := range ops {
 		o.write(to, indent)
 	}
 }
@@ -204,7 +204,7 @@ func (o *Op) write(b *strings.Builder, indent string) {
 		b.WriteString(indent + step + "^" + r.Name + "(")
 		writeParameters(b, r.Parameters)
 		b.WriteString(") :\n")
-		r.Block.write(b, indent+regionStep)
+		writeOps(b, r.Ops, indent+regionStep)
 	}
 	if len(o.Regions) > 0 {
 		b.WriteString(indent + "})")
