@@ -113,8 +113,8 @@ func useKernels(m *stablehlo.Module) int {
 	return withKernels(m)
 }
 
-// partitionsOf returns among how many devices of a process XLA divides a program, by
-// what is before its functions.
+// partitionsOf returns among how many devices of a process XLA divides a program, by what is before
+// its functions.
 func partitionsOf(head string) int {
 	_, rest, _ := strings.Cut(head, "stablehlo.num_partitions = ")
 	if all := stablehlo.Numbers(rest); len(all) > 0 {

@@ -23,7 +23,8 @@ func (k *kernelCalls) train(f *flow) {
 			continue
 		}
 		gradient, alone := f.reshaped(o.Operands[stateOperands], readers)
-		if p, ok := k.products[gradient]; !ok || !alone || !isTrained(p) {
+		p, ok := k.products[gradient]
+		if !ok || !alone || !isTrained(p) || f.by[gradient] == nil || f.by[gradient].Target() != productTarget {
 			continue
 		}
 		// It has the product's operands instead of the gradient. What only orders the product is

@@ -87,7 +87,7 @@ func parseFunction(text string) (f *Function, n int, err error) {
 	}
 	r := &reader{rest: body}
 	if f.Ops, err = r.ops(f.indent + step); err == nil && r.next() != f.indent+"}" {
-		err = fmt.Errorf("unknown form of a statement: %.200s", r.line)
+		err = r.unknown("statement")
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("function @%s: %w", f.Name, err)
@@ -102,6 +102,10 @@ type reader struct{ line, rest string }
 func (r *reader) next() string {
 	r.line, r.rest, _ = strings.Cut(r.rest, "\n")
 	return r.line
+}
+
+func (r *reader) unknown(what string) error {
+	return fmt.Errorf("unknown form of a %s: %.200s", what, r.line)
 }
 
 // ops reads the operations with an indent.
@@ -127,7 +131,6 @@ func begins(text, indent string) bool {
 // op reads an operation.
 func (r *reader) op(indent string) (*Op, error) {
 	o, text := &Op{}, r.next()[len(indent):]
-	unknown := fmt.Errorf("unknown form of a statement: %.200s", r.line)
 	if strings.HasPrefix(text, "%") {
 		results, after, _ := strings.Cut(text, " = ")
 		o.Results, text = List(results), after
@@ -136,7 +139,7 @@ func (r *reader) op(indent string) (*Op, error) {
 	name, text, named := strings.Cut(text, `"(`)
 	operands, text, closed := strings.Cut(text, ")")
 	if !quoted || !named || !closed || strings.ContainsAny(operands, "({[<") || strings.Contains(strings.Join(o.Results, ""), ":") {
-		return nil, unknown
+		return nil, r.unknown("statement")
 	}
 	o.Name, o.Operands = name, List(operands)
 	if text == " ({" {
@@ -148,13 +151,13 @@ func (r *reader) op(indent string) (*Op, error) {
 	at := strings.LastIndex(text, " : (")
 	for ; at < 0; at = strings.LastIndex(text, " : (") {
 		if r.rest == "" {
-			return nil, unknown
+			return nil, r.unknown("statement")
 		}
 		text += "\n" + r.next()
 	}
 	types, out, ok := strings.Cut(text[at+len(" : ("):], ") -> ")
 	if !ok {
-		return nil, unknown
+		return nil, r.unknown("statement")
 	}
 	o.Attributes, o.Types, o.Out = strings.TrimSpace(text[:at]), List(types), List(unparenthesized(out))
 	return o, nil
@@ -168,7 +171,7 @@ func (r *reader) regions(o *Op, indent string) (rest string, err error) {
 		parameters, ok3 := strings.CutSuffix(strings.TrimRight(parameters, " "), ":")
 		parameters, ok4 := strings.CutSuffix(strings.TrimRight(parameters, " "), ")")
 		if !ok || !ok2 || !ok3 || !ok4 {
-			return "", fmt.Errorf("unknown form of a region: %.200s", r.line)
+			return "", r.unknown("region")
 		}
 		region := &Region{Name: name, Parameters: parseParameters(parameters)}
 		if region.Ops, err = r.ops(indent + regionStep); err != nil {
@@ -181,7 +184,7 @@ func (r *reader) regions(o *Op, indent string) (rest string, err error) {
 		case ok && strings.HasPrefix(rest, ")"):
 			return rest[1:], nil
 		default:
-			return "", fmt.Errorf("unknown form of a region: %.200s", r.line)
+			return "", r.unknown("region")
 		}
 	}
 }
