@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"time"
 
 	"gonbatch/internal/rundir"
@@ -75,3 +76,32 @@ type JobSpec struct {
 
 // Tasks returns the total number of tasks: the world size.
 func (s JobSpec) Tasks() int { return s.Nodes * s.TasksPerNode }
+
+// RankEnv returns the part of a rank's environment that is the same for all cells and starts.
+// devices is the default for a spec that doesn't set them.
+func (s JobSpec) RankEnv(devices string) rundir.Env {
+	return rundir.Env{
+		Dir: s.RunDir, Devices: cmp.Or(s.Devices, devices), Platform: s.Platform, PluginDir: s.plugins(), MPILibrary: s.MPILibrary,
+		OneDNN: s.oneDNN(), Data: s.DataDir, RequeueCode: rundir.RequeueCode,
+	}
+}
+
+// plugins returns the folder of the XLA plugin.
+func (s JobSpec) plugins() string {
+	if s.PluginDir != "" {
+		return s.PluginDir
+	}
+	return s.RunDir.Plugins()
+}
+
+// OneDNNStaged is the value of JobSpec.OneDNN for the library in the run directory.
+const OneDNNStaged = "staged"
+
+// oneDNN returns the ranks' value of rundir.EnvOneDNN. The run directory may have been moved since
+// the job was submitted.
+func (s JobSpec) oneDNN() string {
+	if s.OneDNN == OneDNNStaged {
+		return s.RunDir.OneDNN()
+	}
+	return s.OneDNN
+}

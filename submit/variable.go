@@ -80,3 +80,9 @@ func ParseEnv(list []string) (map[string]string, error) {
 	}
 	return env, nil
 }
+
+// CleanEnviron returns an environment for the commands of batch systems and MPI: environ without
+// the variables of a job in which this process may run.
+func CleanEnviron(environ []string) []string {
+	return slices.DeleteFunc(cluster.Outside(environ), func(variable string) bool { return strings.HasPrefix(variable, rundir.EnvUserPrefix) })
+}

@@ -203,3 +203,17 @@ func clipped(gradients []*graph.Node, limit float64, whole func(*graph.Node) *gr
 	}
 	return scaled
 }
+
+// The values of Config.GradientCompression.
+const (
+	noCompression   = "none"
+	bf16Compression = "bf16"
+)
+
+// compressed returns the gradients in the type in which they travel, if they do.
+func (s *stepper) compressed(gradients []*graph.Node) []*graph.Node {
+	if s.compression != bf16Compression || s.world.Size() == 1 {
+		return gradients
+	}
+	return convert(gradients, dtypes.BFloat16)
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gonbatch/checkpoint"
 )
 
 // checkMonitors refuses to monitor a metric that no validation of this training run will compute.
@@ -93,4 +95,26 @@ func (t *Trainer) newestLosses() (Metrics, error) {
 		return nil, nil
 	}
 	return t.agree(values)
+}
+
+func oneOf(name, value string, values []string) error {
+	if slices.Contains(values, value) {
+		return nil
+	}
+	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })
+	return fmt.Errorf("%s: %q: it must be %s or %s", name, value, strings.Join(values[:len(values)-1], ", "), values[len(values)-1])
+}
+
+// better reports whether a value is better than the best so far, by more than delta. NaN is never
+// better.
+func better(value float64, best *checkpoint.Number, mode string, delta float64) bool {
+	switch {
+	case value != value:
+		return false
+	case best == nil:
+		return true
+	case mode == "max":
+		return value > float64(*best)+delta
+	}
+	return value < float64(*best)-delta
 }

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"syscall"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // stagger is the delay between attempts at different addresses: the first address is the best, and
@@ -93,4 +97,48 @@ func DialUntil(ctx context.Context, addresses []string, k Key) (net.Conn, error)
 		case <-time.After(pause):
 		}
 	}
+}
+
+// spareFiles are left for everything else that the process opens.
+const spareFiles = 64
+
+// Room returns an error if this process can't have so many more connections open at once. Go has
+// already raised the soft limit of open files to the hard one.
+func Room(connections int) error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return os.NewSyscallError("getrlimit", err)
+	}
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return nil // Without /proc, the number of open files is unknown.
+	}
+	if need := len(open) + connections + spareFiles; uint64(need) > limit.Cur {
+		return fmt.Errorf("%d connections need %d open files, and this process may have %d: raise its hard limit (ulimit -Hn %d, LimitNOFILE= in systemd, or ask your site's administrator), or use fewer ranks", connections, need, limit.Cur, need)
+	}
+	return nil
+}
+
+// Here identifies this machine's loopback address: processes with the same text can reach one
+// another through it. If the loopback is down, the text is unique.
+func Here() string {
+	process, _ := rundir.ThisProcess() // Without /proc, its boot is unknown.
+	space, _ := os.Readlink("/proc/self/ns/net")
+	if process.Boot == "" || space == "" || !loopbackUp() {
+		return string(NewKey())
+	}
+	return process.Boot + " " + space
+}
+
+func loopbackUp() bool {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return false
+	}
+	for _, i := range interfaces {
+		if i.Flags&net.FlagLoopback != 0 && i.Flags&net.FlagUp != 0 {
+			return true
+		}
+	}
+	return false
 }

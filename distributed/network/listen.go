@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Listener accepts connections of the job.
@@ -122,4 +126,14 @@ func (l *Listener) accept() (net.Conn, error) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// share lets a socket have a port that another process of this user has reserved: a socket of that
+// process is bound to it with the same option, but doesn't listen.
+func share(_, _ string, c syscall.RawConn) error {
+	var failed error
+	err := c.Control(func(socket uintptr) {
+		failed = unix.SetsockoptInt(int(socket), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+	})
+	return errors.Join(err, os.NewSyscallError("setsockopt", failed))
 }

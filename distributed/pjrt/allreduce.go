@@ -1,6 +1,8 @@
 package pjrt
 
 import (
+	"errors"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -41,4 +43,53 @@ func halfAsFloat32(x *graph.Node, f func(*graph.Node) *graph.Node) *graph.Node {
 		return nil
 	}
 	return graph.ConvertDType(f(graph.ConvertDType(x, dtypes.Float32)), x.DType())
+}
+
+// ReduceScatterSum adds up x over all ranks, and returns this rank's part of the sum: x is cut
+// along its first axis into equal parts, one for each rank, in order of rank. Of x with the shape
+// [6, 4], each of 2 ranks gets [3, 4]. AllGather puts the parts together again.
+//
+// The first axis must be a multiple of the number of ranks. ReduceScatterSum is a graph-building
+// function with AllReduceSum's types and conditions.
+func ReduceScatterSum(x *graph.Node) *graph.Node {
+	if part := halfAsFloat32(x, ReduceScatterSum); part != nil {
+		return part
+	}
+	return Collective{}.ReduceScatter(x)
+}
+
+// ReduceScatterMean is like ReduceScatterSum, with the mean over all ranks. Half-precision values
+// are summed and divided as float32.
+func ReduceScatterMean(x *graph.Node) *graph.Node {
+	if mean := halfAsFloat32(x, ReduceScatterMean); mean != nil {
+		return mean
+	}
+	return overRanks(ReduceScatterSum(x))
+}
+
+// AllGather returns the values of x of all ranks, in order of rank, one after the other along the
+// first axis: of x with the shape [3, 4], 2 ranks gather [6, 4]. Of scalars, it returns a vector.
+// x has the same shape on all ranks, and one of the types of AllReduceSum. Half precision is
+// transferred as it is.
+//
+// AllGather is a graph-building function with AllReduceSum's conditions.
+func AllGather(x *graph.Node) *graph.Node { return Collective{}.AllGather(x) }
+
+// AllGatherInPlace returns the values of all ranks, in order of rank, one after the other along the
+// first axis of x, which already has this rank's in their place. What x has in the places of the
+// other ranks doesn't matter. The result has the memory of x.
+//
+// The first axis must be a multiple of the number of ranks. AllGatherInPlace is a graph-building
+// function with AllGather's types and conditions. XLA's own collectives have nothing like it: it
+// panics if Overlaps.
+func AllGatherInPlace(x *graph.Node) *graph.Node {
+	if Overlaps() {
+		panic(errors.New("pjrt: XLA's own collectives have no all-gather in place: use AllGather"))
+	}
+	d := does{op: allGather, part: inPlace}
+	d.cut(x)
+	if x.Shape().Size() == 0 {
+		return x
+	}
+	return graph.Reshape(d.place(graph.Reshape(x, x.Shape().Size()), graph.Identity), x.Shape().Dimensions...)
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/userdir"
 )
 
 // Limit is the default size limit of a cache, in bytes.
@@ -116,4 +118,22 @@ func (c *Cache) load(key Key, load func([]byte) error) bool {
 func (c *Cache) use(key Key) {
 	now := time.Now()
 	_ = os.Chtimes(c.path(key), now, now) // In a read-only folder, nothing is evicted either.
+}
+
+// Off is the value of the variable that turns the cache off.
+const Off = "off"
+
+// place returns the folder of the cache: the one from the environment, or one in the user's cache.
+// It returns "" if the cache is turned off. Place creates nothing.
+func place(getenv func(string) string) (dir string, err error) {
+	switch dir := getenv(rundir.EnvCompileCache); {
+	case dir == Off:
+		return "", nil
+	case dir == "":
+		return userdir.Cache(getenv, "compile-cache")
+	case !filepath.IsAbs(dir):
+		return "", fmt.Errorf("%s=%q: give the absolute path of a folder, or %s", rundir.EnvCompileCache, dir, Off)
+	default:
+		return filepath.Clean(dir), nil
+	}
 }

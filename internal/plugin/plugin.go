@@ -37,6 +37,7 @@ import (
 
 	"gonbatch/internal/fetch"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/sharedlib"
 	"gonbatch/internal/userdir"
 )
 
@@ -128,3 +129,6 @@ func named(p Plugin, opts Options) (string, error) {
 	}
 	return dir, nil
 }
+
+// entry is the function that makes a library a PJRT plugin.
+var entry = sharedlib.Has("GetPjrtApi", "a PJRT plugin")

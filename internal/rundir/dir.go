@@ -191,3 +191,25 @@ func (d Dir) OneDNN() string { return filepath.Join(d.Plugins(), "onednn.so") }
 func (d Dir) ManifestPath() string { return d.join("manifest.json") }
 
 func (d Dir) join(name string) string { return filepath.Join(d.path, name) }
+
+// Executed returns the path of the notebook with the output of its cells, written while the job
+// runs.
+func (d Dir) Executed() string { return d.join("executed.ipynb") }
+
+// Submit returns the path of the run's own submit command, which runs the job and its ranks.
+func (d Dir) Submit() string { return d.join("submit") }
+
+// Result is the file in which the running program leaves the value of its last expression, for the
+// executed notebook.
+func (d Dir) Result() string { return d.join("shown.json") }
+
+// Unrecorded is a mark that the executed notebook lacks some output.
+func (d Dir) Unrecorded() string { return d.join("unrecorded") }
+
+// Store returns the path of the folder in a run root for the big files that a user's runs share, if
+// the sources of these files are on another file system. It has each file once, named by its
+// content, and runs link to it.
+func Store(root string, uid int) string { return filepath.Join(root, fmt.Sprintf(".store-%d", uid)) }
+
+// Root returns the path of the folder that contains the run directory and others.
+func (d Dir) Root() string { return filepath.Dir(d.path) }

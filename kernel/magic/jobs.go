@@ -176,3 +176,12 @@ func (o *observer) update(ctx context.Context, s Session, stop func() bool) (las
 }
 
 func (j Job) cardID() string { return "gonbatch-job-" + j.ID }
+
+// cancel cancels a job.
+func (m *Magics) cancel(ctx context.Context, s Session, args string) error {
+	job, err := m.oneJob("cancel", args)
+	if err != nil {
+		return err
+	}
+	return m.command(ctx, s, []string{"cancel", job.target()})
+}

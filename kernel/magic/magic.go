@@ -1,9 +1,12 @@
 package magic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -147,4 +150,23 @@ func (m *Magics) jobOf(name string) (Job, error) {
 		return Job{}, fmt.Errorf("no job: nothing was submitted in this session; name one, as %%jobs lists them")
 	}
 	return m.last, nil
+}
+
+// Complete completes the last word of the submit command's arguments: flags and, if it knows them,
+// their values.
+func (m *Magics) Complete(ctx context.Context, words []string) []string {
+	cmd := exec.CommandContext(ctx, m.opts.Program, append([]string{"__complete"}, words...)...)
+	cmd.Dir, cmd.Env = m.opts.Dir(), m.opts.Environ
+	out, err := cmd.Output()
+	if err != nil {
+		return nil
+	}
+	var matches []string
+	for line := range bytes.Lines(out) {
+		word, _, _ := strings.Cut(strings.TrimRight(string(line), "\n"), "\t")
+		if strings.HasPrefix(word, "-") {
+			matches = append(matches, word)
+		}
+	}
+	return matches
 }

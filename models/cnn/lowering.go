@@ -1,10 +1,14 @@
 package cnn
 
 import (
+	"strings"
+
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"gonbatch/internal/cpulib"
+	"gonbatch/internal/forecast"
 )
 
 // convolution is a convolution of x, [batch, height, width, in], with w, [rows, columns, in, out].
@@ -147,4 +151,16 @@ func padSpatially(x *graph.Node, top, bottom, left, right int) *graph.Node {
 		return x
 	}
 	return graph.Pad(x, graph.ScalarZero(x.Graph(), x.DType()), graph.PadAxis{}, graph.PadAxis{Start: top, End: bottom}, graph.PadAxis{Start: left, End: right})
+}
+
+// fast reports whether XLA computes x on a CPU, with full precision. Only then are the algorithms
+// of this package faster.
+func fast(x *graph.Node) bool {
+	return (x.DType() == dtypes.Float32 || x.DType() == dtypes.Float64) && onCPU(x.Graph().Backend())
+}
+
+// onCPU reports whether the backend is XLA on CPUs and the graph is for it: a forecast builds a
+// GPU's graph.
+func onCPU(backend compute.Backend) bool {
+	return !forecast.ForGPU.Load() && backend.Name() == "xla" && strings.Contains(strings.ToLower(backend.DeviceDescription(0)), "cpu")
 }

@@ -19,6 +19,7 @@ import (
 	"gonbatch/submit/export/gomod"
 	"gonbatch/submit/export/input"
 	"gonbatch/submit/export/nbcell"
+	"gonbatch/submit/export/pitfall"
 	"gonbatch/submit/export/program"
 )
 
@@ -292,4 +293,18 @@ func (e *exporter) noMain() error {
 		}
 	}
 	return fmt.Errorf("%s: no main cell: start the cell to run with a line %%%%, or give it a func main", e.module.Notebook)
+}
+
+// checkFrontEnd refuses programs that would wait forever for an answer from a notebook's front end.
+func (e *exporter) checkFrontEnd() error {
+	for _, program := range e.module.Programs() {
+		if call, at := pitfall.WaitingCall(string(e.module.Files[program.Source()])); call != "" {
+			cell := e.cells[program.Number-1]
+			if i := slices.IndexFunc(e.cells, func(c *nbcell.Cell) bool { return c.File == at.Filename }); i >= 0 {
+				cell = e.cells[i]
+			}
+			return cell.Errorf(at.Line, "%s waits for the notebook's front end, and a job has none; tag the cells that use it notebook-only", call)
+		}
+	}
+	return nil
 }

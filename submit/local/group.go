@@ -5,9 +5,11 @@ import (
 	"errors"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
+	"gonbatch/internal/proc"
 	"gonbatch/submit"
 )
 
@@ -86,4 +88,20 @@ func exitCode(err error) (int, error) {
 		return 0, err
 	}
 	return submit.ProcessCode(exit.ProcessState), nil
+}
+
+// killTree kills a process group and the groups that its processes have started: Open MPI's mpirun
+// gives each rank its own group.
+func killTree(group int) {
+	groups := []int{group}
+	for _, pid := range proc.Group(group) {
+		for _, below := range proc.Below(pid) {
+			if of, err := syscall.Getpgid(below); err == nil && !slices.Contains(groups, of) {
+				groups = append(groups, of)
+			}
+		}
+	}
+	for _, g := range groups {
+		_ = syscall.Kill(-g, syscall.SIGKILL) // It fails when all have ended.
+	}
 }

@@ -2,8 +2,10 @@ package local
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"syscall"
 )
 
 // lossy writes to a log. It drops text that doesn't fit on a full disk, because an error would give
@@ -28,4 +30,27 @@ func (l *lossy) close(w io.Writer) {
 	if l.err != nil {
 		fmt.Fprintf(w, "warning: a part of the output is in no log: %v\n", l.err)
 	}
+}
+
+// screen shows the programs' output. If its reader is gone, as in "submit ... | head", that must
+// neither end the programs before they are told to stop nor keep anything out of the logs. So
+// screen drops text that it cannot show and remembers the error.
+type screen struct {
+	out io.Writer
+	err error // The first error, unless only the reader is gone.
+	off bool
+}
+
+// Write never fails.
+func (s *screen) Write(p []byte) (int, error) {
+	if s.off {
+		return len(p), nil
+	}
+	if _, err := s.out.Write(p); err != nil {
+		s.off = true
+		if !errors.Is(err, syscall.EPIPE) {
+			s.err = err
+		}
+	}
+	return len(p), nil
 }

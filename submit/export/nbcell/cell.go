@@ -10,7 +10,10 @@
 package nbcell
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -70,4 +73,70 @@ func Printable(name string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(name, "_"))
+}
+
+// headingLine matches a Markdown heading.
+var headingLine = regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$`)
+
+// Heading returns the text of a line that is a Markdown heading, and "" for any other line.
+func Heading(line string) string {
+	if m := headingLine.FindStringSubmatch(line); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// lastHeading returns the last heading of a Markdown text, ignoring code fences.
+func lastHeading(text string) string {
+	heading, fenced := "", false
+	for _, line := range strings.Split(text, "\n") {
+		trimmed := strings.TrimSpace(line)
+		if strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~") {
+			fenced = !fenced
+			continue
+		}
+		if h := Heading(strings.TrimRight(line, "\r")); h != "" && !fenced {
+			heading = Printable(h)
+		}
+	}
+	return heading
+}
+
+// Ref identifies a cell.
+type Ref struct {
+	// Notebook is the notebook's file name.
+	Notebook string
+	// Number is the cell's position among all cells, from 1; ID is its id, which may be empty.
+	Number int
+	ID     string
+	// Alias is the cell's label in the notebook's origin (nbformat.Origin); "" without one.
+	Alias string
+	// Heading is the nearest markdown heading above the cell, which may be empty.
+	Heading string
+}
+
+// String returns the cell's name for messages: mnist.ipynb, cell 3 (id 4f2a, under "Training").
+func (r Ref) String() string {
+	var notes []string
+	if r.ID != "" && r.Alias == "" {
+		notes = append(notes, "id "+r.ID)
+	}
+	if r.Heading != "" {
+		notes = append(notes, fmt.Sprintf("under %q", r.Heading))
+	}
+	text := fmt.Sprintf("%s, cell %s", r.Notebook, r.Label())
+	if len(notes) > 0 {
+		text += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return text
+}
+
+// Label returns what messages call the cell after the word "cell".
+func (r Ref) Label() string { return cmp.Or(r.Alias, strconv.Itoa(r.Number)) }
+
+// Site is a place in a cell.
+type Site struct {
+	Ref
+	// Line is the line in the cell, from 1.
+	Line int
 }
