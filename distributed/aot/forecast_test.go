@@ -30,7 +30,6 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/tier"
 	"gonbatch/models"
-	"gonbatch/models/augment"
 	"gonbatch/models/cnn"
 )
 
@@ -100,14 +99,6 @@ func gomlx(scope *model.Scope, x *graph.Node) *graph.Node {
 	})
 }
 
-// augmented is ResNet-18 with augmentation in its graph.
-func augmented(scope *model.Scope, x *graph.Node) *graph.Node {
-	x = augment.RandomFlip(scope, augment.RandomCrop(scope, x, 4), 0.5)
-	x = augment.RandomColor(scope, augment.RandomResizedCrop(scope, x, 0.5), 0.4, 0.4, 0.4)
-	x, _ = augment.MixUp(scope, x, 0.2)
-	return models.ResNet18(10)(scope, augment.Normalize(x, []float32{0.5, 0.5, 0.5}, []float32{0.2, 0.2, 0.2}))
-}
-
 // forecastModels are those that are forecast, with their input and their batch a rank.
 var forecastModels = map[string]struct {
 	model func(*model.Scope, *graph.Node) *graph.Node
@@ -121,7 +112,6 @@ var forecastModels = map[string]struct {
 	"ours":      {ours, []int{8, 8, 128}, 16, false},
 	"gomlx":     {gomlx, []int{8, 8, 128}, 16, false},
 	"resnet18":  {models.ResNet18(10), []int{32, 32, 3}, 32, false},
-	"augmented": {augmented, []int{32, 32, 3}, 32, false},
 	"plain":     {mlp, []int{8}, 1, true},
 	"pointwise": {pointwise, []int{16}, 2048, false},
 }
@@ -372,20 +362,6 @@ func TestForecastOfGPUs(t *testing.T) {
 	got, want := ask(t, "ours", h100s(1, 2)), ask(t, "gomlx", h100s(1, 2))
 	if got.FLOPs != want.FLOPs || got.Memory.Total != want.Memory.Total || got.BytesMoved != want.BytesMoved {
 		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
-// TestForecastOfAugmentation: GPUs have a program for augmentation in the graph, without the matrix
-// products that it has on CPUs, and it moves few bytes.
-func TestForecastOfAugmentation(t *testing.T) {
-	tier.Long(t)
-	got, plain := ask(t, "augmented", h100s(1, 1)), ask(t, "resnet18", h100s(1, 1))
-	if got.FLOPs != plain.FLOPs {
-		t.Errorf("%g operations, %g without augmentation", got.FLOPs, plain.FLOPs)
-	}
-	t.Logf("%d bytes, %d without augmentation", got.BytesMoved, plain.BytesMoved)
-	if more := float64(got.BytesMoved)/float64(plain.BytesMoved) - 1; !(more > 0 && more < 0.05) {
-		t.Errorf("augmentation moves %.2f %% more bytes", 100*more)
 	}
 }
 

@@ -1,9 +1,0 @@
-package augment_test
-
-import (
-	"testing"
-
-	"gonbatch/distributed/ranktest"
-)
-
-func TestMain(m *testing.M) { ranktest.QuickMain(m) }
