@@ -26,7 +26,7 @@ var readers = map[string]string{
 	"data/mnist/mnist.go":               "Load, likewise",
 	"data/fashionmnist/fashionmnist.go": "Load, likewise",
 	"kernel/display/result.go":          "Result, which the code of a cell calls",
-	"submit/result/run.go":          "Current, which the code of a cell calls",
+	"submit/result/run.go":              "Current, which the code of a cell calls",
 	"kernel/keep/place.go":              "findPlace, for Load and Save, which the code of a cell calls",
 	"internal/plugin/plugin.go":         "the default of Options.Getenv",
 	"submit/build/toolchain.go":         "the default of Options.Env, as in os/exec",
