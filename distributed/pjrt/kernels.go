@@ -188,12 +188,12 @@ func (k *kernelCalls) improve(f *flow) {
 		k.replaced += updateByAdam(f)
 	}
 	if orderProducts {
-		k.order(f)
+		f.order()
 	}
 	if on.trained {
 		k.train(f)
 	}
-	k.updateParts(f)
+	f.updateParts()
 }
 
 // kernelCall returns the call of a kernel for a and b, and its form.

@@ -6,7 +6,7 @@ import (
 	"gonbatch/distributed/stablehlo"
 )
 
-// orderProducts turns kernelCalls.order on. Tests turn it off.
+// orderProducts turns flow.order on. Tests turn it off.
 var orderProducts = true
 
 // order adds to the products that compute gradients of weights an operand that orders them after
@@ -15,7 +15,7 @@ var orderProducts = true
 // XLA updates a variable in place only if nothing can still read its old value. The gradient of a
 // layer's inputs reads the weights, and the update needs only that of the weights: without an
 // order, XLA copies all large weights in each step.
-func (k *kernelCalls) order(f *flow) {
+func (f *flow) order() {
 	marked := map[string]string{} // The types of the variables that are updated in place.
 	for _, v := range f.Parameters {
 		if strings.Contains(v.Attributes, shareMark) {

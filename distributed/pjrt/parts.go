@@ -12,11 +12,11 @@ var partTargets = map[string]string{adamTarget: adamPartTarget, trainedTarget: t
 
 // updateParts makes the custom call that updates a part of a variable, if that is copied out of the
 // variable before and back after it, update the variable itself.
-func (k *kernelCalls) updateParts(f *flow) {
+func (f *flow) updateParts() {
 	f.index()
-	puts := f.puts(f.readers())
-	users := map[string]stablehlo.Value{} // The last product that reads a value.
 	readers := f.readers()
+	puts := f.puts(readers)
+	users := map[string]stablehlo.Value{} // The last product that reads a value.
 	for _, o := range f.Ops {
 		if o.Target() == productTarget && readers[o.Results[0]] > 0 {
 			for _, operand := range o.Operands[:2] {

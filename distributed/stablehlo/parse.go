@@ -148,18 +148,20 @@ func (r *reader) op(indent string) (*Op, error) {
 			return nil, err
 		}
 	}
-	at := strings.LastIndex(text, " : (")
-	for ; at < 0; at = strings.LastIndex(text, " : (") {
+	var attributes strings.Builder
+	for ; !strings.Contains(text, " : ("); text = r.next() {
+		attributes.WriteString(text + "\n")
 		if r.rest == "" {
 			return nil, r.unknown("statement")
 		}
-		text += "\n" + r.next()
 	}
+	at := strings.LastIndex(text, " : (")
 	types, out, ok := strings.Cut(text[at+len(" : ("):], ") -> ")
 	if !ok {
 		return nil, r.unknown("statement")
 	}
-	o.Attributes, o.Types, o.Out = strings.TrimSpace(text[:at]), List(types), List(unparenthesized(out))
+	attributes.WriteString(text[:at])
+	o.Attributes, o.Types, o.Out = strings.TrimSpace(attributes.String()), List(types), List(unparenthesized(out))
 	return o, nil
 }
 

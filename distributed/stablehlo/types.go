@@ -49,34 +49,6 @@ func Size(typed string) int {
 	return size
 }
 
-// Ints returns the numbers of an attribute such as `rhs_dilation = array<i64: 1, 1>`, in order; nil
-// if there is no such attribute.
-func (o *Op) Ints(attribute string) []int {
-	value, ok := o.Attribute(attribute)
-	if !ok {
-		return nil
-	}
-	value, _, _ = strings.Cut(value, " : ") // A type after the value has numbers too.
-	return Numbers(strings.TrimPrefix(value, "array<i64"))
-}
-
-// Attribute returns the text of an attribute's value.
-func (o *Op) Attribute(name string) (value string, ok bool) {
-	_, rest, ok := strings.Cut(o.Attributes, name+" = ")
-	depth := 0
-	for i := range len(rest) {
-		switch c := rest[i]; {
-		case strings.IndexByte("([{<", c) >= 0:
-			depth++
-		case depth == 0 && strings.IndexByte(",}>\n", c) >= 0:
-			return strings.TrimSpace(rest[:i]), ok
-		case strings.IndexByte(")]}>", c) >= 0:
-			depth--
-		}
-	}
-	return rest, ok
-}
-
 // Numbers returns the whole numbers in a text.
 func Numbers(text string) (all []int) {
 	for _, field := range strings.FieldsFunc(text, func(r rune) bool { return r != '-' && (r < '0' || r > '9') }) {

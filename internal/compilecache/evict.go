@@ -43,24 +43,16 @@ func (c *Cache) grown(by int64) {
 	_, _ = c.Prune(c.limit) // Anything that can't be removed now may be removed next time.
 }
 
-// Prune removes the least recently used programs, until the rest have at most size bytes in total.
+// Prune removes the least recently used programs, until the rest have at most size bytes in total,
+// and files left by killed processes. It returns the removed programs. Processes that are reading
+// one of them can continue.
 func (c *Cache) Prune(size int64) (removed []Program, err error) {
-	return c.Remove(func(p Program) bool {
-		size -= p.Size
-		return size < 0
-	})
-}
-
-// Remove removes the programs that which selects, and files left by killed processes. It calls
-// which for the most recently used program first. It returns the removed programs. Processes that
-// are reading one of them can continue.
-func (c *Cache) Remove(which func(Program) bool) (removed []Program, err error) {
 	all, err := c.Programs()
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range all {
-		if !which(p) {
+		if size -= p.Size; size >= 0 {
 			continue
 		}
 		switch err := os.Remove(p.path); {

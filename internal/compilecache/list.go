@@ -45,11 +45,3 @@ func (c *Cache) Programs() ([]Program, error) {
 	newestFirst(all)
 	return all, nil
 }
-
-// Size returns the total size of programs.
-func Size(programs []Program) (size int64) {
-	for _, p := range programs {
-		size += p.Size
-	}
-	return size
-}

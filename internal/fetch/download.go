@@ -95,7 +95,7 @@ func (d *download) attempt(ctx context.Context, url string) error {
 	case err == nil || body.failed == nil && errors.Is(err, ErrChecksum):
 		return err
 	case errors.Is(body.failed, io.ErrUnexpectedEOF):
-		return &retryError{fmt.Errorf("%w: it ended after %d of %d bytes", ErrTruncated, body.read, total)}
+		return &retryError{fmt.Errorf("%w: it ended after %d%s bytes", ErrTruncated, body.read, outOf(total))}
 	case body.failed != nil:
 		return &retryError{fmt.Errorf("after %s: %w", size(body.read), cmp.Or(context.Cause(ctx), body.failed))}
 	}
@@ -137,6 +137,14 @@ func reason(err error) error {
 		}
 		err = u.Unwrap()
 	}
+}
+
+// outOf says how many bytes there should be; "" if that is not known.
+func outOf(total int64) string {
+	if total < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" of %d", total)
 }
 
 func (d *download) fix() string {

@@ -87,10 +87,6 @@ func Words(pid int) string {
 	return line.String()
 }
 
-// DirLink returns a path of the working folder of a process that remains right if the folder is
-// renamed.
-func DirLink(pid int) string { return file(pid, "cwd") }
-
 // Dir returns the working folder of a process.
 func Dir(pid int) string { return ask(pid, procfs.Proc.Cwd) }
 
