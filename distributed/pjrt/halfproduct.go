@@ -1,6 +1,7 @@
 package pjrt
 
 import (
+	"maps"
 	"strings"
 
 	"gonbatch/distributed/stablehlo"
@@ -12,25 +13,36 @@ import (
 // same: products of two numbers of half precision are exact in single precision, and both are added
 // up in it. halfProducts returns how many operations it changes.
 func halfProducts(m *stablehlo.Module) (changed int) {
-	for _, b := range m.Blocks() {
-		narrow := map[string]stablehlo.Value{} // What values of single precision are converted from.
-		for _, o := range b.Ops {
-			switch o.Name {
-			case "stablehlo.convert":
-				if isHalf(o.Types[0]) && elementOf(o.Out[0]) == "f32" {
-					narrow[o.Results[0]] = o.Operand(0)
-				}
-			case "stablehlo.dot_general":
-				if withoutAlgorithm(o) {
-					changed++
-				}
-				left, right := narrow[o.Operands[0]], narrow[o.Operands[1]]
-				if elementOf(o.Out[0]) == "f32" && left.Name != "" && elementOf(left.Type) == elementOf(right.Type) {
-					o.Operands, o.Types = []string{left.Name, right.Name}, []string{left.Type, right.Type}
-					o.Change()
-					changed++
-				}
+	for _, f := range m.Functions {
+		changed += halfProductsIn(&f.Block, nil)
+	}
+	return changed
+}
+
+// halfProductsIn is halfProducts for a block, and those in it. outer has what values of single
+// precision outside of it are converted from.
+func halfProductsIn(b *stablehlo.Block, outer map[string]stablehlo.Value) (changed int) {
+	narrow := map[string]stablehlo.Value{}
+	maps.Copy(narrow, outer)
+	for _, o := range b.Ops {
+		switch o.Name {
+		case "stablehlo.convert":
+			if isHalf(o.Types[0]) && elementOf(o.Out[0]) == "f32" {
+				narrow[o.Results[0]] = o.Operand(0)
 			}
+		case "stablehlo.dot_general":
+			if withoutAlgorithm(o) {
+				changed++
+			}
+			left, right := narrow[o.Operands[0]], narrow[o.Operands[1]]
+			if elementOf(o.Out[0]) == "f32" && left.Name != "" && elementOf(left.Type) == elementOf(right.Type) {
+				o.Operands, o.Types = []string{left.Name, right.Name}, []string{left.Type, right.Type}
+				o.Change()
+				changed++
+			}
+		}
+		for _, r := range o.Regions {
+			changed += halfProductsIn(&r.Block, narrow)
 		}
 	}
 	return changed

@@ -131,7 +131,7 @@ func withKernels(m *stablehlo.Module) int {
 			return 0
 		}
 	}
-	k := &kernelCalls{devices: devices, products: map[string]product{}}
+	k := &kernelCalls{devices: devices, products: map[*stablehlo.Op]product{}}
 	for _, b := range m.Blocks() {
 		k.replaceIn(b)
 	}
@@ -144,8 +144,8 @@ func withKernels(m *stablehlo.Module) int {
 
 // kernelCalls replaces operations of a program.
 type kernelCalls struct {
-	devices  *perDevice         // nil: one.
-	products map[string]product // Those that a kernel computes, by their results.
+	devices  *perDevice                // nil: one.
+	products map[*stablehlo.Op]product // By the calls of the kernel.
 	replaced int
 }
 

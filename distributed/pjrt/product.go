@@ -79,8 +79,9 @@ func (p *perDevice) productCall(o *stablehlo.Op) (c productCall, ok bool) {
 func (k *kernelCalls) write(c productCall) []*stablehlo.Op {
 	o := c.whole
 	if k.devices == nil {
-		k.products[o.Results[0]] = c.product
-		return kernelCall(productTarget, c.product.form(), o.Operand(0), o.Operand(1), resultOf(o))
+		ops := kernelCall(productTarget, c.product.form(), o.Operand(0), o.Operand(1), resultOf(o))
+		k.products[ops[len(ops)-1]] = c.product
+		return ops
 	}
 	in, _ := k.devices.local(o, c.cut)
 	return k.devices.divide(o, in, c.cut, kernelCall(productTarget, c.product.form(), in.Operand(0), in.Operand(1), resultOf(in)))

@@ -1,6 +1,7 @@
 package pjrt
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -189,6 +190,22 @@ func TestRewriteRefuses(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestUnreadRefused: a placeholder is noticed in a program that can't be read, too, and a program
+// without one is compiled as it is.
+func TestUnreadRefused(t *testing.T) {
+	placeholders.Store("gonbatch_all_reduce_sum_over_4_0", placeholder{does{op: allReduce}, 4})
+	for _, program := range []string{
+		"ML\xefR\x00\x01gonbatch_all_reduce_sum_over_4_0\x00", "module @m {\n  func.func @main() -> () {\n    call @gonbatch_all_reduce_sum_over_4_0()\n  }\n}\n",
+	} {
+		if _, err := rewritten(program); err == nil || !strings.Contains(err.Error(), "has 1 collectives, but 0 would reach XLA") {
+			t.Errorf("%q: got %v", program, err)
+		}
+		if _, err := rewritten(strings.ReplaceAll(program, "gonbatch", "other")); !errors.Is(err, errUnchanged) {
+			t.Errorf("%q without: got %v", program, err)
+		}
 	}
 }
 

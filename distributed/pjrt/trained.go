@@ -23,14 +23,13 @@ func (k *kernelCalls) train(f *flow) {
 			continue
 		}
 		gradient, alone := f.reshaped(o.Operands[stateOperands], readers)
-		p, ok := k.products[gradient]
-		if !ok || !alone || !isTrained(p) || f.by[gradient] == nil || f.by[gradient].Target() != productTarget {
+		product := f.by[gradient]
+		if p, ok := k.products[product]; !ok || !alone || !isTrained(p) {
 			continue
 		}
 		// It has the product's operands instead of the gradient. What only orders the product is
 		// the last.
 		const factors = 3 // And the form.
-		product := f.by[gradient]
 		o.Operands = slices.Concat(o.Operands[:stateOperands], product.Operands[:factors], o.Operands[stateOperands+1:], product.Operands[factors:])
 		o.Types = slices.Concat(o.Types[:stateOperands], product.Types[:factors], o.Types[stateOperands+1:], product.Types[factors:])
 		o.Retarget(trainedTarget)

@@ -125,10 +125,42 @@ func TestFields(t *testing.T) {
 	case while.Result() != "" || dot.Result() != "%8" || !slices.Equal(while.Uses(), []string{"%0", "%1", "%5", "%6", "%7", "%b", "%c", "%d", "%lhs", "%rhs"}):
 		t.Errorf("%v uses %v", while.Results, while.Uses())
 	}
-	for typed, want := range map[string]int{"tensor<2x3xf32>": 6, "tensor<f32>": 1, "tensor<0xi8>": 0, "tensor<?xf32>": 0, "tuple<f32>": 0} {
+	for typed, want := range map[string]int{"tensor<2x3xf32>": 6, "tensor<f32>": 1, "tensor<0xi8>": 0, "tensor<?xf32>": 0, "tensor<2xcomplex<f32>>": 2, "tensor<complex<f64>>": 1, "tensor<4xindex>": 4, "tuple<f32>": 0} {
 		if got := stablehlo.Size(typed); got != want {
 			t.Errorf("%s has %d elements, want %d", typed, got, want)
 		}
+	}
+}
+
+// odd has what go-xla can write and GoMLX doesn't ask for: several attributes of a parameter and of
+// a result, and strings that look like something else.
+const odd = `module @odd {
+  func.func @main(%x: tensor<f32> {
+    a = "),",
+    b = true
+  }, %y: tensor<f32>) -> (tensor<f32> {
+    jax.result_info = "result) -> {",
+    c = 1 : i32
+  }) {
+    %0 = "stablehlo.custom_call"(%x) {
+      backend_config = "a : (b) -> c \" }",
+      call_target_name = "a,b"
+    } : (tensor<f32>) -> tensor<f32>
+    "stablehlo.return"(%0) : (tensor<f32>) -> ()
+  }
+}
+`
+
+func TestOdd(t *testing.T) {
+	m := parse(t, odd)
+	main := m.Main()
+	if len(main.Parameters) != 2 || main.Parameters[1].Type != "tensor<f32>" || main.Results[0].Type != "tensor<f32>" || main.Ops[0].Target() != "a,b" {
+		t.Errorf("%q -> %q, calls %q", main.Parameters, main.Results, main.Ops[0].Target())
+	}
+	main.Ops[0].Retarget("c")
+	want := strings.NewReplacer("{\n    a =", "{ a =", "{\n    jax", "{ jax", "true\n  }", "true }", "i32\n  }", "i32 }", `"a,b"`, `"c"`).Replace(odd)
+	if got := m.String(); got != want {
+		t.Errorf("written as\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -70,17 +70,26 @@ func lineWith(text, begin string) int {
 
 // parseFunction reads the function at the beginning of a text, of n bytes.
 func parseFunction(text string) (f *Function, n int, err error) {
-	head, body, _ := strings.Cut(text, "\n")
-	f = &Function{indent: head[:len(head)-len(strings.TrimLeft(head, " "))]}
-	before, signature, ok := strings.Cut(head[len(f.indent):], "@")
+	f = &Function{indent: text[:len(text)-len(strings.TrimLeft(text, " "))]}
+	before, signature, ok := strings.Cut(text[len(f.indent):], "@")
 	name, signature, ok2 := strings.Cut(signature, "(")
 	end := closing(signature)
 	results, ok3 := strings.CutPrefix(signature[end:], ") -> ")
-	results, ok4 := strings.CutSuffix(results, " {")
-	if !ok || !ok2 || !ok3 || !ok4 {
-		return nil, 0, fmt.Errorf("unknown form of a function: %.200s", head)
+	f.list = strings.HasPrefix(results, "(")
+	size := 0
+	if f.list { // Attributes of several lines are only in parentheses.
+		size = min(1+closing(results[1:]), len(results))
 	}
-	f.keywords, f.Name, f.list = before, name, strings.HasPrefix(results, "(")
+	brace := strings.Index(results[size:], " {\n")
+	if !ok || !ok2 || !ok3 || brace < 0 {
+		return nil, 0, fmt.Errorf("unknown form of a function: %.200s", text)
+	}
+	body := results[size+brace+len(" {\n"):]
+	results = results[:size+brace]
+	if strings.Contains(results[size:], "\n") {
+		return nil, 0, fmt.Errorf("unknown form of a function: %.200s", text)
+	}
+	f.keywords, f.Name = before, name
 	f.Parameters = parseParameters(signature[:end])
 	for _, written := range List(unparenthesized(results)) {
 		f.Results = append(f.Results, parseValue(written))
@@ -92,7 +101,7 @@ func parseFunction(text string) (f *Function, n int, err error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("function @%s: %w", f.Name, err)
 	}
-	return f, len(head) + 1 + len(body) - len(r.rest), nil
+	return f, len(text) - len(r.rest), nil
 }
 
 // reader reads lines.
@@ -149,13 +158,13 @@ func (r *reader) op(indent string) (*Op, error) {
 		}
 	}
 	var attributes strings.Builder
-	for ; !strings.Contains(text, " : ("); text = r.next() {
+	for ; signatureIn(text) < 0; text = r.next() {
 		attributes.WriteString(text + "\n")
 		if r.rest == "" {
 			return nil, r.unknown("statement")
 		}
 	}
-	at := strings.LastIndex(text, " : (")
+	at := signatureIn(text)
 	types, out, ok := strings.Cut(text[at+len(" : ("):], ") -> ")
 	if !ok {
 		return nil, r.unknown("statement")
@@ -163,6 +172,33 @@ func (r *reader) op(indent string) (*Op, error) {
 	attributes.WriteString(text[:at])
 	o.Attributes, o.Types, o.Out = strings.TrimSpace(attributes.String()), List(types), List(unparenthesized(out))
 	return o, nil
+}
+
+// signatureIn returns where the types are on the last line of an operation, outside of strings; -1
+// on another line.
+func signatureIn(line string) (at int) {
+	at = -1
+	for i := 0; i < len(line); i++ {
+		if line[i] == '"' {
+			i += stringLength(line[i+1:])
+		} else if strings.HasPrefix(line[i:], " : (") {
+			at = i
+		}
+	}
+	return at
+}
+
+// stringLength returns the length of a string with its closing quote.
+func stringLength(text string) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
 }
 
 // regions reads the regions of an operation. It returns what follows them on their last line.
@@ -210,8 +246,10 @@ func parseValue(written string) Value {
 // closing returns where the parenthesis is that closes one before the text; len(text) if none does.
 func closing(text string) int {
 	depth := 0
-	for i := range len(text) {
+	for i := 0; i < len(text); i++ {
 		switch text[i] {
+		case '"':
+			i += stringLength(text[i+1:])
 		case '(':
 			depth++
 		case ')':
@@ -235,8 +273,10 @@ func unparenthesized(text string) string {
 func List(text string) []string {
 	var parts []string
 	depth, begin := 0, 0
-	for i := range len(text) {
+	for i := 0; i < len(text); i++ {
 		switch text[i] {
+		case '"':
+			i += stringLength(text[i+1:])
 		case '(', '[', '{', '<':
 			depth++
 		case ')', ']', '}', '>':

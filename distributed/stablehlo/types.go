@@ -15,7 +15,7 @@ func Tensor(typed string) (dimensions []int, element string, ok bool) {
 	}
 	for {
 		size, rest, more := strings.Cut(inner, "x")
-		if !more {
+		if !more || size == "" || 'a' <= size[0] && size[0] <= 'z' { // As in complex<f32>.
 			return dimensions, inner, true
 		}
 		n, err := strconv.Atoi(size)

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -32,6 +34,7 @@ func (d *download) run(ctx context.Context) error {
 	if len(d.URLs) == 0 {
 		return fmt.Errorf("fetch %s: no address to download it from", d.Name)
 	}
+	d.removeLeftovers()
 	d.bar = newMeter(d.Progress, d.Name, d.Size)
 	defer d.bar.stop()
 
@@ -53,6 +56,14 @@ func (d *download) run(ctx context.Context) error {
 	}
 	failed.Fix = d.fix()
 	return failed
+}
+
+// removeLeftovers removes what killed processes have downloaded in part: this one holds the lock.
+func (d *download) removeLeftovers() {
+	left, _ := filepath.Glob(hidden(d.path, ".*.tmp")) // None, if the path has special characters.
+	for _, name := range left {
+		_ = os.Remove(name) // It only takes room.
+	}
 }
 
 // from downloads the file from one address.
@@ -90,8 +101,14 @@ func (d *download) attempt(ctx context.Context, url string) error {
 	d.bar.begin(total)
 	body := newStallReader(resp.Body, d.StallTimeout, cancel)
 	defer body.stop()
-	err = WriteFile(d.path, io.TeeReader(body, d.bar), d.Size, d.SHA256)
+	content := io.TeeReader(body, d.bar)
+	if d.Size > 0 {
+		content = io.LimitReader(content, d.Size+1) // One too many is enough to refuse the file.
+	}
+	err = WriteFile(d.path, content, d.Size, d.SHA256)
 	switch {
+	case err != nil && body.failed == nil && total < 0 && body.read < d.Size: // It only looks like a whole one.
+		return &retryError{fmt.Errorf("%w: it ended after %d of %d bytes", ErrTruncated, body.read, d.Size)}
 	case err == nil || body.failed == nil && errors.Is(err, ErrChecksum):
 		return err
 	case errors.Is(body.failed, io.ErrUnexpectedEOF):
@@ -105,7 +122,10 @@ func (d *download) attempt(ctx context.Context, url string) error {
 // request requests the file.
 func (d *download) request(ctx context.Context, url string) (*http.Response, error) {
 	connected := false
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }}
+	trace := &httptrace.ClientTrace{
+		GetConn: func(string) { connected = false }, // A redirect may lead to a host that can't be reached.
+		GotConn: func(httptrace.GotConnInfo) { connected = true },
+	}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err

@@ -65,6 +65,26 @@ func TestFile(t *testing.T) {
 			requests: 1,
 			wantErr:  []string{"26 bytes, not 320000"},
 		}, {
+			name: "no length, and cut once",
+			handle: func(n int, w http.ResponseWriter, _ *http.Request) {
+				w.(http.Flusher).Flush() // So it is not known.
+				_, _ = w.Write(content[:len(content)/(2-min(n, 1))])
+			},
+			requests: 2,
+		}, {
+			name: "no length, and far too much",
+			handle: func(_ int, w http.ResponseWriter, r *http.Request) {
+				w.(http.Flusher).Flush()
+				for r.Context().Err() == nil {
+					if _, err := w.Write(content); err != nil {
+						return
+					}
+				}
+			},
+			requests: 1,
+			wantErr:  []string{"320001 bytes, not 320000"},
+			wantIs:   fetch.ErrChecksum,
+		}, {
 			name:     "404 is final",
 			handle:   func(_ int, w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },
 			requests: 1,
@@ -102,6 +122,7 @@ func TestFile(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, tc.handle)
 			path := filepath.Join(t.TempDir(), "new", "folder", "f.bin")
+			write(t, filepath.Join(filepath.Dir(path), ".f.bin.123.tmp"), content[:10]) // Of a killed process.
 			src := fetch.Source{URLs: []string{s.URL + "/f.bin"}, SHA256: sum(content), Size: int64(len(content))}
 			if tc.noSum {
 				src.SHA256 = ""
