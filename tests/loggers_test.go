@@ -281,8 +281,27 @@ func mlflowServer(t *testing.T) string {
 	return mlflow.address
 }
 
-// startMLflow starts a tracking server.
+// startMLflow starts a tracking server, at another port if a program took the first one while
+// Python loaded.
 func startMLflow(t *testing.T) (address string, end func()) {
+	t.Helper()
+	const attempts = 3
+	var log string
+	for range attempts {
+		if address, log, end = tryMLflow(t); address != "" {
+			return address, end
+		}
+		end()
+		if !strings.Contains(log, "address already in use") {
+			break
+		}
+	}
+	t.Fatalf("MLflow's server didn't start within %v:\n%s", patience, log)
+	return "", nil
+}
+
+// tryMLflow returns no address but what the server wrote if it doesn't answer.
+func tryMLflow(t *testing.T) (address, log string, end func()) {
 	t.Helper()
 	at := ranktest.FreeAddress(t)
 	_, port, _ := strings.Cut(at, ":")
@@ -295,34 +314,38 @@ func startMLflow(t *testing.T) (address string, end func()) {
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(os.Environ(), readersEnv...), output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // It starts workers, which must end with it.
 	ok(t, cmd.Start())
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
 	end = func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		_ = cmd.Wait()
+		<-ended
 		_ = os.RemoveAll(dir)
 	}
-	address = "http://" + at
-	defer func() {
-		if t.Failed() {
-			end()
-		}
-	}()
-	awaitServer(t, address+"/health", output.Name())
-	return address, end
+	if !answers("http://"+at+"/health", ended) {
+		text, _ := os.ReadFile(output.Name())
+		return "", string(text), end
+	}
+	return "http://" + at, "", end
 }
 
-func awaitServer(t *testing.T, address, log string) {
-	t.Helper()
+// answers reports whether a server answers with success before it ends.
+func answers(address string, ended <-chan struct{}) bool {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{}}
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		resp, err := client.Get(address)
-		if err != nil {
-			continue
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		if resp, err := client.Get(address); err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return true
+			}
 		}
-		ok(t, resp.Body.Close())
-		if resp.StatusCode == http.StatusOK {
-			return
+		select {
+		case <-ended:
+			return false
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
-	text, _ := os.ReadFile(log)
-	t.Fatalf("MLflow's server doesn't answer at %s within %v:\n%s", address, patience, text)
+	return false
 }

@@ -111,22 +111,39 @@ func runToEnd(t *testing.T, cmd *exec.Cmd) (e Ended) {
 	return e
 }
 
-// FreeAddress returns an address on this machine that nobody listens on. Its port is outside the
-// range that the kernel assigns automatically, so that it is still free when the test uses it.
+// FreeAddress returns an address on this machine that nobody listens on, and that no other test is
+// given until t ends, in whatever process. Its port is outside the range that the kernel assigns
+// automatically, so that it is still free when the test uses it.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for {
 		address := fmt.Sprintf("127.0.0.1:%d", 22_000+rand.IntN(10_000))
-		l, err := net.Listen("tcp", address)
-		switch {
-		case errors.Is(err, syscall.EADDRINUSE):
-		case err != nil:
-			t.Fatal(err)
-		default:
-			l.Close()
-			return address
+		claim := listen(t, "unix", "@gonbatch-test-"+address) // An abstract socket ends with its process.
+		if claim == nil {
+			continue
 		}
+		l := listen(t, "tcp", address)
+		if l == nil {
+			claim.Close()
+			continue
+		}
+		l.Close()
+		t.Cleanup(func() { claim.Close() })
+		return address
 	}
+}
+
+// listen returns nil if the address is in use.
+func listen(t testing.TB, network, address string) net.Listener {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // rankEnv returns the variables that torchrun sets.
