@@ -7,7 +7,6 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/metric"
 
 	"gonbatch/distributed/weigh"
@@ -22,8 +21,8 @@ type countedMean struct {
 }
 
 // countMeans replaces the means of a trainer before it builds their graphs.
-func (w *World) countMeans(trainer *train.Trainer) {
-	for i, m := range trainer.EvalMetrics() { // GoMLX returns its own slice.
+func (w *World) countMeans(trainer Evaluator) {
+	for i, m := range trainer.EvalMetrics() { // Its own slice.
 		if mean, ok := m.(*metric.MeanMetric); ok {
 			trainer.EvalMetrics()[i] = countedMean{mean, w.warnOnce}
 		}

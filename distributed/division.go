@@ -4,15 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"unsafe"
 
 	"github.com/gomlx/compute/distributed"
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train"
 
 	"gonbatch/internal/cpulib"
 	"gonbatch/internal/plural"
@@ -28,26 +27,15 @@ import (
 // GoMLX v0.28 has sharding specs for variables, but three things are missing: a variable is used in
 // a graph as soon as a layer creates it, before anything could give it a spec; the new values of
 // variables are compiled as whole ones; and initial values are computed whole on the first device.
-// So Prepare first builds the graph of a program without compiling it, gives the variables that it
-// creates their specs, and computes their initial values itself. Outputs gives GoMLX the specs of
-// the new values while the graph is built again.
-//
-// Package trainer divides the variables of its training runs. This is how its calls are connected:
-//
-//	division, err := world.Divide(store, 2, func(v *model.Variable) (int, error) { return v.Shape().Rank() - 1, nil })
-//	gomlx.OnExecCreation(func(exec *model.Exec, _ train.GraphType) { division.Prepare(exec) })
-//	// At the end of the optimizer's UpdateGraph, and of the loss of an evaluation:
-//	division.Tried()
-//	// In the last metric of the training step:
-//	division.Outputs(g)
+// So a Program first builds a graph that is thrown away. The division gives the variables that this
+// creates their specs, and computes their initial values itself. It gives GoMLX the specs of the
+// new values while the graph is built again.
 type Division struct {
 	world  *World
 	store  *model.Store
 	mesh   *mesh
 	axisOf func(*model.Variable) (int, error)
 	execs  []*model.Exec
-	trying bool
-	failed error
 }
 
 // Whole is the axis of a variable that isn't divided.
@@ -90,19 +78,13 @@ func (w *World) CheckModelParallel(n int) error {
 // Divides reports whether variables are divided.
 func (d *Division) Divides() bool { return d != nil && d.mesh.model > 1 }
 
-// errTried ends the first build of a graph.
-var errTried = errors.New("the graph is built only to learn its variables")
-
-// Prepare prepares a program of GoMLX's trainer that was just created, and its variables. Call it
-// by train.Trainer.OnExecCreation. An error is kept for Tried.
-func (d *Division) Prepare(exec *model.Exec) {
-	if d == nil || d.failed != nil {
-		return
-	}
+// prepare prepares a program that was just created, and its variables. try builds its graph, so
+// that the store has them.
+func (d *Division) prepare(exec *model.Exec, try func()) error {
 	if d.mesh.model == 1 && !d.fit() {
-		return
+		return nil
 	}
-	d.failed = d.world.forecaster.prepares(func() error { return d.prepare(exec, d.world.batchShapes) })
+	return d.world.forecaster.prepares(func() error { return d.divide(exec, try) })
 }
 
 // fit takes the mesh that World.FitDevices has left, and reports whether there is one.
@@ -114,9 +96,9 @@ func (d *Division) fit() bool {
 	return true
 }
 
-func (d *Division) prepare(exec *model.Exec, inputs []shapes.Shape) error {
+func (d *Division) divide(exec *model.Exec, try func()) error {
 	if d.mesh.model > 1 {
-		d.try(exec, inputs)
+		try()
 	}
 	if err := d.place(); err != nil || d.mesh.model == 1 {
 		return err
@@ -127,32 +109,12 @@ func (d *Division) prepare(exec *model.Exec, inputs []shapes.Shape) error {
 	d.execs = append(d.execs, exec)
 	show := exec.GetNodeLogger()
 	exec.SetNodeLogger(func(g *graph.Graph, messages []string, values []*tensors.Tensor, nodes []graph.NodeId) {
-		d.setOutputs(d.mesh.whole) // GoMLX takes the specs as those of the metrics now.
+		d.setOutputs(d.mesh.whole) // GoMLX takes the specs as those of the program's results now.
 		if show != nil {
 			show(g, messages, values, nodes)
 		}
 	})
 	return nil
-}
-
-// try builds a graph up to Tried, so that the store has its variables. If it fails, so does the
-// build that follows.
-func (d *Division) try(exec *model.Exec, inputs []shapes.Shape) {
-	d.trying = true
-	defer func() { d.trying = false }()
-	_, _ = exec.Compile(inputs...)
-}
-
-// Tried ends the first build of a graph. Call it in the graph function once all variables exist,
-// and nothing else may happen in the first build. It panics if Prepare has failed.
-func (d *Division) Tried() {
-	switch {
-	case d == nil:
-	case d.trying:
-		panic(errTried)
-	case d.failed != nil:
-		panic(d.failed)
-	}
 }
 
 // place gives all variables their specs.
@@ -203,80 +165,81 @@ func move(v *model.Variable, spec *distributed.ShardingSpec) error {
 	return v.SetShardingSpec(spec)
 }
 
-// initialize computes the initial values of the variables that have none, each device its parts.
+// errComputed keeps GoMLX from computing initial values that are computed already.
+var errComputed = errors.New("the initial values are computed")
+
+// initialize computes the initial values of the variables that have none, each device its parts:
+// with the program of GoMLX that would compute them whole on the first device.
 func (d *Division) initialize() error {
 	var missing []*model.Variable
-	var initializers []model.VariableInitializer
 	for v := range d.store.IterVariables() {
-		if v.HasValue() {
-			continue
+		if !v.HasValue() {
+			missing = append(missing, v)
 		}
-		f, err := initializerOf(v)
-		if err != nil {
-			return err
-		}
-		missing, initializers = append(missing, v), append(initializers, f)
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	err := d.setInitial(missing, initializers)
-	if err == nil {
-		return nil
-	}
-	for _, v := range missing { // Without the values that setInitial gave them for a moment.
-		err = errors.Join(err, v.SetValue(nil))
+	exec := new(*model.Exec)
+	last := d.lastInitializer(missing, exec)
+	var parts []*dtensor.Tensor
+	err := d.store.InitializeVariables(d.world.backend, func(given *model.Exec) (err error) {
+		*exec = given
+		defer given.Finalize()
+		if parts, err = d.initial(given, append(missing, last)); err != nil {
+			return err
+		}
+		return errComputed
+	})
+	err = errors.Join(d.store.DeleteVariable(last.Path()), without(err, errComputed))
+	for i, v := range missing {
+		if err != nil {
+			err = errors.Join(err, v.SetValue(nil)) // Without the value that it had for a moment.
+		} else {
+			err = v.SetDistributedValue(parts[i])
+		}
 	}
 	return err
 }
 
-func (d *Division) setInitial(variables []*model.Variable, initializers []model.VariableInitializer) error {
-	for _, v := range variables { // So that GoMLX doesn't initialize them. This memory isn't used.
-		if err := v.SetValuePreservingOld(tensors.FromShape(v.Shape())); err != nil {
-			return err
+// without returns nil if err is the other one.
+func without(err, other error) error {
+	if errors.Is(err, other) {
+		return nil
+	}
+	return err
+}
+
+// lastInitializer creates a variable whose initializer gives the program of all initializers the
+// specs of its results: GoMLX calls it last, when the other ones have changed what they change,
+// such as the state of the random numbers.
+func (d *Division) lastInitializer(others []*model.Variable, exec **model.Exec) *model.Variable {
+	return d.store.VariableWithShape("/gonbatch/last initializer", shapes.Make(dtypes.Int32), func(g *graph.Graph, _ shapes.Shape) *graph.Node {
+		specs := d.changed(g)
+		for _, v := range others {
+			specs = append(specs, v.ShardingSpec())
 		}
-	}
-	if err := d.store.InitializeVariables(d.world.backend, nil); err != nil {
-		return err
-	}
-	parts, err := d.initial(variables, initializers)
-	if err != nil {
-		return err
-	}
-	for i, v := range variables {
-		if err := v.SetDistributedValue(parts[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+		(*exec).WithOutputShardingSpecs(append(specs, d.mesh.whole)...)
+		return graph.Const(g, int32(0))
+	})
 }
 
 // initial computes the values of variables.
-func (d *Division) initial(variables []*model.Variable, initializers []model.VariableInitializer) ([]*dtensor.Tensor, error) {
-	var exec *model.Exec
-	exec, err := model.NewExec(d.world.backend, d.store, func(_ *model.Scope, g *graph.Graph) []*graph.Node {
-		values := make([]*graph.Node, len(variables))
-		for i, v := range variables {
-			values[i] = initializers[i](g, v.Shape())
+func (d *Division) initial(exec *model.Exec, variables []*model.Variable) ([]*dtensor.Tensor, error) {
+	for _, v := range variables { // So that GoMLX doesn't initialize them. This memory isn't used.
+		if err := v.SetValuePreservingOld(tensors.FromShape(v.Shape())); err != nil {
+			return nil, err
 		}
-		specs := d.changed(g)
-		for _, v := range variables {
-			specs = append(specs, v.ShardingSpec())
-		}
-		exec.WithOutputShardingSpecs(specs...)
-		return values
-	})
+	}
+	if err := d.store.InitializeVariables(d.world.backend, nil); err != nil { // There is nothing left to do.
+		return nil, err
+	}
+	outputs, err := exec.AutoSharding(d.mesh.grid).WithDeviceAssignment(d.world.assignment()).Exec()
 	if err != nil {
 		return nil, err
 	}
-	defer exec.Finalize()
-	exec.WithName("VariableInitialization").AutoSharding(d.mesh.grid).WithDeviceAssignment(d.world.assignment())
-	outputs, err := exec.Exec()
-	if err != nil {
-		return nil, err
-	}
-	all := make([]*dtensor.Tensor, len(variables))
-	for i, v := range variables {
+	all := make([]*dtensor.Tensor, len(variables)-1)
+	for i, v := range variables[:len(all)] {
 		var shards []*tensors.Tensor
 		for device := range d.world.devices {
 			shards = append(shards, outputs[device*len(variables)+i])
@@ -288,22 +251,8 @@ func (d *Division) initial(variables []*model.Variable, initializers []model.Var
 	return all, nil
 }
 
-// initializerOf returns what computes a variable's initial value. GoMLX keeps it to itself.
-func initializerOf(v *model.Variable) (model.VariableInitializer, error) {
-	field := reflect.ValueOf(v).Elem().FieldByName("initializer")
-	if !field.IsValid() || field.Type() != reflect.TypeFor[model.VariableInitializer]() {
-		return nil, errors.New("GoMLX keeps initializers in a way that gonbatch doesn't know: use the version of GoMLX in gonbatch's go.mod")
-	}
-	f := *(*model.VariableInitializer)(unsafe.Pointer(field.UnsafeAddr()))
-	if f == nil {
-		return nil, fmt.Errorf("%s has no initializer", v.Path())
-	}
-	return f, nil
-}
-
-// Outputs gives the new values of variables the specs of the old ones. Call it at the end of the
-// graph function of a program that was prepared, when nothing changes variables any more.
-func (d *Division) Outputs(g *graph.Graph) {
+// outputs gives the new values of variables the specs of the old ones, at the end of a graph.
+func (d *Division) outputs(g *graph.Graph) {
 	if d.Divides() {
 		d.setOutputs(append(d.changed(g), d.mesh.whole)...)
 	}
@@ -328,30 +277,4 @@ func (d *Division) setOutputs(specs ...*distributed.ShardingSpec) {
 	for _, exec := range d.execs {
 		exec.WithOutputShardingSpecs(specs...)
 	}
-}
-
-// CheckUnchanged is for a program whose graph function can't call Outputs at its end, such as an
-// evaluation of GoMLX's trainer. It panics if the graph changes a variable that is divided, because
-// GoMLX would compile whole new values.
-func (d *Division) CheckUnchanged(g *graph.Graph) {
-	if !d.Divides() {
-		return
-	}
-	d.setOutputs(d.mesh.whole)
-	for v := range d.store.IterVariables() {
-		if spec := v.ShardingSpec(); v.ChangedInGraph(g) && spec != nil && !spec.IsReplicated() {
-			panic(fmt.Errorf("distributed: the model changes %s, %s, in an evaluation, but it is divided among devices: keep it whole (trainer.Divide with trainer.Whole)", v.Path(), v.Shape()))
-		}
-	}
-}
-
-// Spread prepares a program of the store's model for all devices of the division, which get the
-// same inputs: those of a batch of SpreadBatches, without the labels. Call it before the first run.
-func (d *Division) Spread(exec *model.Exec, batch train.DistributedBatch) {
-	exec.AutoSharding(d.mesh.grid).WithInputShardingSpecs(d.mesh.whole).WithOutputShardingSpecs(d.mesh.whole).
-		WithDeviceAssignment(d.world.assignment())
-	if d.failed != nil {
-		return
-	}
-	d.failed = d.prepare(exec, shapesOf(train.DistributedBatch{Inputs: batch.Inputs}))
 }

@@ -4,40 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/model/initializer"
-
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/forecast"
 )
-
-// TestInitializerOf: the initializer that GoMLX keeps to itself is the one of the variable.
-func TestInitializerOf(t *testing.T) {
-	store := model.NewStore()
-	v := store.RootScope().WithInitializer(func(*graph.Graph, shapes.Shape) *graph.Node { panic("called") }).VariableWithShape("w", shapes.Make(tensors.FromValue(float32(0)).DType(), 2))
-	f, err := initializerOf(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if got := recover(); got != "called" {
-			t.Errorf("got %v", got)
-		}
-	}()
-	f(nil, v.Shape())
-}
-
-// TestNoInitializer: a variable with a value of its own has none.
-func TestNoInitializer(t *testing.T) {
-	store := model.NewStore()
-	v := store.RootScope().WithInitializer(initializer.Zero).VariableWithValue("w", float32(1))
-	if _, err := initializerOf(v); err == nil || !strings.Contains(err.Error(), "/w has no initializer") {
-		t.Errorf("got %v", err)
-	}
-}
 
 // TestCheckModelParallel: rows that the devices can't make are refused.
 func TestCheckModelParallel(t *testing.T) {

@@ -7,8 +7,10 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/distributed"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/metric"
 
@@ -45,6 +47,17 @@ func (m Metrics) Get(name string) (float64, bool) {
 	return 0, false
 }
 
+// Evaluator computes metrics of batches, as GoMLX's *train.Trainer does.
+type Evaluator interface {
+	Store() *model.Store
+	// EvalMetrics returns the metrics. Their first is the mean loss. The slice may be changed before
+	// the first step.
+	EvalMetrics() []metric.Interface
+	// EvalStep returns the values of the metrics so far. The batch is the evaluator's from then on.
+	EvalStep(batch train.Batch) ([]*tensors.Tensor, error)
+	DistributedEvalStep(s distributed.Strategy, devices []compute.DeviceNum, batch train.DistributedBatch) ([]*tensors.Tensor, error)
+}
+
 // Evaluate computes the trainer's evaluation metrics over the whole dataset, using every example
 // once, and returns them on every rank. Each rank evaluates its part, at most batchSize examples at
 // a time. Means are weighted by the number of examples or, if they divide by a sum over the data,
@@ -53,7 +66,7 @@ func (m Metrics) Get(name string) (float64, bool) {
 //
 // If any rank's context ends, or any rank fails, all ranks stop together. If a context has ended,
 // the error is context.Canceled.
-func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Dataset, batchSize int) (Metrics, error) {
+func (w *World) Evaluate(ctx context.Context, trainer Evaluator, ds data.Dataset, batchSize int) (Metrics, error) {
 	return w.EvaluateWith(ctx, trainer, ds, EvaluateOptions{BatchSize: batchSize})
 }
 
@@ -69,7 +82,7 @@ type EvaluateOptions struct {
 }
 
 // EvaluateWith is like Evaluate, with options.
-func (w *World) EvaluateWith(ctx context.Context, trainer *train.Trainer, ds data.Dataset, o EvaluateOptions) (Metrics, error) {
+func (w *World) EvaluateWith(ctx context.Context, trainer Evaluator, ds data.Dataset, o EvaluateOptions) (Metrics, error) {
 	batchSize := o.BatchSize
 	if batchSize < 1 {
 		return nil, fmt.Errorf("distributed: evaluate %s with a batch size of %d: it must be at least 1", ds.Name(), batchSize)
@@ -107,7 +120,7 @@ func (w *World) EvaluateWith(ctx context.Context, trainer *train.Trainer, ds dat
 }
 
 // evaluatePart evaluates one rank's examples.
-func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part) (*tally, error) {
+func (w *World) evaluatePart(ctx context.Context, trainer Evaluator, p part) (*tally, error) {
 	all, err := w.newTally(trainer)
 	if err != nil {
 		return nil, err
@@ -134,7 +147,7 @@ func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part
 // evalSteps evaluates the part in batches. On several devices each batch is sharded over the rows
 // of the mesh, except the few examples at the end that can't be divided: every row computes all of
 // those.
-func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.Tensor, error] {
+func (w *World) evalSteps(trainer Evaluator, p part) iter.Seq2[[]*tensors.Tensor, error] {
 	if w.devices == 1 {
 		return iterate(batches(w, p, w.onDevice), func(_ int, batch train.Batch) ([]*tensors.Tensor, error) { return trainer.EvalStep(batch) })
 	}
@@ -143,7 +156,6 @@ func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.T
 		return failing[[]*tensors.Tensor](err)
 	}
 	run := func(_ int, batch train.DistributedBatch) ([]*tensors.Tensor, error) {
-		w.batchShapes = shapesOf(batch)
 		return trainer.DistributedEvalStep(distributed.AutoSharding, w.assignment(), batch)
 	}
 	return func(yield func([]*tensors.Tensor, error) bool) {

@@ -14,7 +14,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train"
 
 	"gonbatch/data"
 	"gonbatch/internal/plural"
@@ -53,7 +52,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 // ShareModel builds the trainer's model on every rank by evaluating the first example of a dataset,
 // and shares its variables. Call it to evaluate before a training step was built: the ranks' parts
 // of a dataset differ in shape, so the ranks would build different programs. It is collective.
-func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.Dataset) error {
+func (w *World) ShareModel(ctx context.Context, trainer Evaluator, ds data.Dataset) error {
 	_, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
 	if err := w.EndTogether(err); err != nil {
 		return fmt.Errorf("distributed: build the model by evaluating example 0 of %s: %w", ds.Name(), err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -29,24 +28,8 @@ func (w *World) TrainSteps(trainer *train.Trainer, l Loader, spec func(i int) an
 	}
 	return iterate(sharded.DistributedIter(), func(i int, batch train.DistributedBatch) ([]*tensors.Tensor, error) {
 		batch.Spec = spec(i)
-		w.batchShapes = shapesOf(batch)
 		return trainer.DistributedTrainStep(sharded.Strategy(), sharded.DeviceAssignment(), batch)
 	})
-}
-
-// shapesOf returns the shapes of a batch's parts, for each device those of the inputs and the
-// labels.
-func shapesOf(b train.DistributedBatch) (all []shapes.Shape) {
-	whole := slices.Concat(b.Inputs, b.Labels)
-	if len(whole) == 0 {
-		return nil
-	}
-	for range whole[0].NumShards() {
-		for _, t := range whole {
-			all = append(all, t.ShardShape())
-		}
-	}
-	return all
 }
 
 func iterate[B any](batches iter.Seq2[B, error], run func(i int, batch B) ([]*tensors.Tensor, error)) iter.Seq2[[]*tensors.Tensor, error] {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/support/exceptions"
 )
@@ -16,7 +15,7 @@ import (
 // sum of a million others loses most of its digits. So every few batches, their mean is moved to
 // sums in float64, and the metrics begin again.
 type tally struct {
-	trainer *train.Trainer
+	trainer Evaluator
 	values  []float64  // The running means.
 	sums    []float64  // Of means times their weights.
 	weights []float64  // GoMLX's: numbers of examples, or of what a mask leaves.
@@ -29,7 +28,7 @@ type tally struct {
 const batchesInFloat32 = 64
 
 // newTally resets the trainer's metrics, and makes its means count what they divide by.
-func (w *World) newTally(trainer *train.Trainer) (*tally, error) {
+func (w *World) newTally(trainer Evaluator) (*tally, error) {
 	w.countMeans(trainer)
 	n := len(trainer.EvalMetrics())
 	t := &tally{trainer: trainer, values: make([]float64, n), sums: make([]float64, n), weights: make([]float64, n), known: make([]bool, n), inGo: make([]*results, n)}

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/shapes"
 
 	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/pjrt"
@@ -38,7 +37,6 @@ type World struct {
 	averages    atomic.Bool          // A program averages gradients over the ranks.
 	openedWith  string               // What decides whether another world can use the same backend.
 	mesh        *mesh                // With whole weights on each device; nil if there is one device.
-	batchShapes []shapes.Shape       // Of the step that runs now, on several devices: see shapesOf.
 	gpu         string               // Describes this rank's GPUs; empty if it has none.
 	processes   *pjrt.Processes      // Nil unless XLA itself connects the ranks.
 	run         rundir.Dir           // Zero outside a run.

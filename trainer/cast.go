@@ -28,8 +28,8 @@ import (
 type modelGraph func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node
 
 // build builds a model in the precision of the training run.
-func (s *stepper) build(scope *model.Scope, inputs, labels []*graph.Node, f modelGraph) []*graph.Node {
-	outputs := s.buildAs(scope, inputs, labels, f)
+func (s *draft) build(inputs, labels []*graph.Node, f modelGraph) []*graph.Node {
+	outputs := s.buildAs(inputs, labels, f)
 	if len(outputs) > 0 {
 		if err := checkpoint.MisplacedIn(s.store, outputs[0].Graph()); err != nil {
 			panic(fmt.Errorf("trainer: %w", err))
@@ -38,12 +38,8 @@ func (s *stepper) build(scope *model.Scope, inputs, labels []*graph.Node, f mode
 	return outputs
 }
 
-func (s *stepper) buildAs(scope *model.Scope, inputs, labels []*graph.Node, f modelGraph) []*graph.Node {
-	types := s.precision.types()
-	if len(inputs) == 0 {
-		return f(scope, inputs, labels)
-	}
-	g := inputs[0].Graph()
+func (s *draft) buildAs(inputs, labels []*graph.Node, f modelGraph) []*graph.Node {
+	types, scope, g := s.precision.types(), s.store.RootScope(), s.graph
 	dtype.Attach(g, types)
 	if !types.Mixed() {
 		return f(scope, inputs, labels)
@@ -55,7 +51,7 @@ func (s *stepper) buildAs(scope *model.Scope, inputs, labels []*graph.Node, f mo
 		}
 	}()
 	s.changedHere = map[string]*graph.Node{}
-	asked := s.ask(inputs, labels, f)
+	asked, given := s.ask(inputs, labels, f)
 	for _, r := range asked {
 		if c := s.prepare(g, r); c != nil {
 			casts = append(casts, c)
@@ -63,7 +59,13 @@ func (s *stepper) buildAs(scope *model.Scope, inputs, labels []*graph.Node, f mo
 		}
 	}
 	outputs := f(scope, inputs, labels)
-	changeTerms(g, newTermBuilder(g, types.Compute, casts).build)
+	var terms *termBuilder
+	changeTerms(g, func(term *graph.Node) *graph.Node {
+		if terms == nil {
+			terms = newTermBuilder(g, types.Compute, casts, s.constants(inputs, labels, f, given))
+		}
+		return terms.build(term)
+	})
 	for _, c := range casts {
 		if value := c.widen(g); value != nil {
 			s.changedHere[c.variable.Path()] = value
@@ -75,10 +77,11 @@ func (s *stepper) buildAs(scope *model.Scope, inputs, labels []*graph.Node, f mo
 	return outputs
 }
 
-// predictions builds a model whose inputs have the type in which it computes. Its results have at
-// least single precision.
-func (s *stepper) predictions(scope *model.Scope, inputs []*graph.Node, f modelFn) []*graph.Node {
-	return s.precision.outputs(s.build(scope, inputs, nil, func(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node { return f(scope, inputs) }))
+// predictionsOf builds the model of inputs that have the type in which it computes. Its results
+// have at least single precision.
+func (s *draft) predictionsOf(inputs []*graph.Node) []*graph.Node {
+	f := func(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node { return s.task.model(scope, inputs) }
+	return s.precision.outputs(s.build(inputs, nil, f))
 }
 
 // sayTypes prints, once, that a model computes in single precision although the configuration says
@@ -93,11 +96,10 @@ func (s *stepper) sayTypes(asked []request) {
 			wide++
 		}
 	}
-	if narrow == 0 && wide > 0 && !s.saidTypes {
+	if s.once("types") && narrow == 0 && wide > 0 {
 		s.printf("precision %s: the model asks for %s in types other than %s, so it doesn't compute in it: convert what it makes of integer inputs to trainer.ComputeDType\n",
 			s.precision, plural.Of(wide, "weight"), s.precision.dtype())
 	}
-	s.saidTypes = true
 }
 
 // cast is a variable of the store for which a model asks in half precision, while the model is

@@ -145,7 +145,7 @@ func (s *stepper) checkDecays() {
 		decays := func(o Objective) bool {
 			return hasDecay(o) && (under(scale.scope+"/", o.Scope) || under(o.Scope+"/", scale.scope))
 		}
-		if !slices.ContainsFunc(s.objectives, decays) {
+		if !slices.ContainsFunc(s.task.objectives, decays) {
 			panic(fmt.Errorf("trainer: ScaleDecay %q: the optimizer of the variables there has no weight decay: set it, or remove the option", scale.scope))
 		}
 	}

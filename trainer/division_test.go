@@ -226,14 +226,6 @@ func testModelParallelOfOneStore(t *testing.T) {
 func TestModelParallelRefused(t *testing.T) { on4Devices(t, testModelParallelRefused) }
 
 func testModelParallelRefused(t *testing.T) {
-	deep := func(scope *model.Scope, x *graph.Node) *graph.Node {
-		if !scope.Store().IsTraining(x.Graph()) {
-			if v := scope.Store().GetVariable("/first/dense/weights"); v != nil {
-				v.SetNodeValue(graph.MulScalar(v.NodeValue(x), 2))
-			}
-		}
-		return wideNet(scope, x)
-	}
 	for _, test := range []struct {
 		name    string
 		change  func(c *trainer.Config)
@@ -254,7 +246,6 @@ func testModelParallelRefused(t *testing.T) {
 		{"negative axis", nil, wideNet, []trainer.Option{trainer.Divide("/first", -2)}, `Divide "/first": the axis -2: it must be at least 0, or trainer.Whole`},
 		{"odd axis", nil, unevenNet, []trainer.Option{trainer.Divide("/odd", 1)},
 			`divide /odd/dense/weights, (Float32)[64, 7]: Divide "/odd": axis 1 has 7 elements, which model_parallel: 2 doesn't divide: choose another axis, or trainer.Whole`},
-		{"evaluation", nil, deep, nil, "the model changes /first/dense/weights, (Float32)[64, 512], in an evaluation, but it is divided among devices: keep it whole (trainer.Divide with trainer.Whole)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := dividedConfig(2)

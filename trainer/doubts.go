@@ -11,10 +11,9 @@ import (
 // sayDoubts warns once of what is most likely a mistake in a model, because it computes what nobody
 // would want. A task with a step of its own has no outputs that are known.
 func (s *stepper) sayDoubts(g *graph.Graph, inputs, outputs []*graph.Node) {
-	if s.doubted {
+	if !s.once("doubts") {
 		return
 	}
-	s.doubted = true
 	if len(inputs) > 0 && len(outputs) > 0 && train.GetMainLoss(g) == nil && !dependOn(outputs, inputs) {
 		s.printf("warning: the model's output does not depend on its inputs, so it is the same for all examples: does its function use them?\n")
 	}

@@ -168,9 +168,9 @@ type run struct {
 	saveDue                   bool // A checkpoint must be written at the next possible point.
 	stopped                   int32
 	clock                     clock
-	lossScale, skippedUpdates float64         // Of 16-mixed.
-	firstLoss                 float64         // Of this rank's first batch in this Fit; 0 once sayGrown has warned.
-	gradients                 *tensors.Tensor // Of this batch, if histograms are logged: all in one row, or nothing.
+	lossScale, skippedUpdates float64     // Of 16-mixed.
+	firstLoss                 float64     // Of this rank's first batch in this Fit; 0 once sayGrown has warned.
+	kind                      programKind // Of the step that runs now.
 }
 
 func (r *run) fit(training data.Dataset) error {
@@ -257,20 +257,20 @@ func (r *run) batches() error {
 		return err
 	}
 	r.clock.begin()
-	spec := func(i int) any { // Called when the batch is there.
+	program := func(i int) *distributed.Program { // Called when the batch is there.
 		asked, arrived := r.clock.arrives()
 		r.trace().add(trainingTrack, "wait for batch", asked, arrived, r.at.Step+1)
-		r.stepper.kind = r.kindOf(first + i)
-		return r.stepper.kind
+		r.kind = r.kindOf(first + i)
+		return r.stepper.programs.train[r.kind]
 	}
 	if err := r.beforeBatch(); err != nil {
 		return err
 	}
-	for metrics, err := range r.world.TrainSteps(r.gomlx, r.loader, spec) {
+	for results, err := range r.world.RunSteps(r.loader, program) {
 		if err != nil {
 			return err
 		}
-		if err := r.afterBatch(metrics); err != nil {
+		if err := r.afterBatch(results); err != nil {
 			return err
 		}
 		// The loop ends only at an update: each rank has its own part of the accumulated gradients.
@@ -297,17 +297,20 @@ func (r *run) beforeBatch() error {
 
 // afterBatch does the bookkeeping after a batch. All ranks do the work that follows an update after
 // the same update.
-func (r *run) afterBatch(metrics []*tensors.Tensor) error {
+func (r *run) afterBatch(results []*tensors.Tensor) error {
 	update := r.plan.isUpdate(r.at.Batch)
-	if err := r.takeLosses(metrics); err != nil {
+	step, err := r.stepper.takeStep(results, len(r.trainingNames()))
+	if err == nil {
+		err = r.takeLosses(step)
+	}
+	if err != nil {
 		return err
 	}
-	began, ended := r.clock.ends(r.stepper.kind)
+	began, ended := r.clock.ends(r.kind)
 	r.trace().add(trainingTrack, stepName, began, ended, r.at.Step+1)
 	r.at.Batch++
 	r.unreported++
 	r.at.Stream = r.loader.Position()
-	defer r.dropGradients()
 	if update {
 		r.at.Step++
 		r.reportProgress()
@@ -316,11 +319,11 @@ func (r *run) afterBatch(metrics []*tensors.Tensor) error {
 	if err := r.call(onBatchEnd); err != nil || !update {
 		return err
 	}
-	return r.afterUpdate()
+	return r.afterUpdate(step.gradients)
 }
 
-func (r *run) afterUpdate() error {
-	if err := r.logHistograms(); err != nil {
+func (r *run) afterUpdate(gradients []float32) error {
+	if err := r.logHistograms(gradients); err != nil {
 		return err
 	}
 	if err := r.rates.set(int(r.at.Step), r.plan.updates); err != nil {

@@ -32,8 +32,7 @@ func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 func (s *stepper) sayUnreached(variables []*model.Variable, gradients []*graph.Node) {
 	var paths []string
 	for i, v := range variables {
-		if isZeros(gradients[i]) && !s.unreached[v.Path()] && !v.ChangedInGraph(gradients[i].Graph()) { // The model may move it itself.
-			s.unreached[v.Path()] = true
+		if isZeros(gradients[i]) && !v.ChangedInGraph(gradients[i].Graph()) && s.once("unreached "+v.Path()) { // The model may move it itself.
 			paths = append(paths, v.Path())
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 )
 
@@ -18,54 +17,40 @@ import (
 // equal distances.
 const histogramValues = 1 << 20
 
-// shownGradients makes the gradients of an update one of its outputs, averaged over the ranks but
-// not yet clipped.
-type shownGradients struct {
-	node  *graph.Node // In the graph that is being built: all in one row; nil if they are not shown.
-	names []string    // Of the variables, in order.
-	sizes []int
+// shownGradient is a gradient that a program returns.
+type shownGradient struct {
+	name string // Of the variable.
+	size int
 }
 
-// build concatenates the gradients of all objectives into a row.
-func (s *shownGradients) build(scopes []*model.Scope, g *graph.Graph, gradients []*graph.Node) {
-	s.names, s.sizes = nil, nil
+// showGradients makes the gradients of all objectives, one after the other in one row, results of
+// the program: averaged over the ranks but not yet clipped.
+func (s *draft) showGradients(scopes []*model.Scope, gradients []*graph.Node) {
+	s.stepper.shown = nil
 	for _, scope := range scopes {
-		for _, v := range trained(scope, g) {
-			s.names = append(s.names, v.Path())
+		for _, v := range trained(scope, s.graph) {
+			s.stepper.shown = append(s.stepper.shown, shownGradient{name: v.Path()})
 		}
 	}
 	flat := make([]*graph.Node, len(gradients))
 	for i, gradient := range gradients {
-		s.sizes = append(s.sizes, gradient.Shape().Size())
+		s.stepper.shown[i].size = gradient.Shape().Size()
 		flat[i] = graph.ConvertDType(graph.Reshape(gradient, gradient.Shape().Size()), dtypes.Float32)
 	}
-	s.node = flat[0]
-	if len(flat) > 1 {
-		s.node = graph.Concatenate(flat, 0)
+	if s.shownHere = flat[0]; len(flat) > 1 {
+		s.shownHere = graph.Concatenate(flat, 0)
 	}
-}
-
-// output returns the gradients, or 0 if they are not shown.
-func (s *shownGradients) output(g *graph.Graph) *graph.Node {
-	if s.node == nil {
-		return graph.ScalarZero(g, dtypes.Float32)
-	}
-	return s.node
 }
 
 // logHistograms logs, on rank 0, the gradients of this update and the weights after it. It leaves
 // out the gradients of an update that was skipped because they have overflowed.
-func (r *run) logHistograms() error {
-	if r.stepper.kind != updatesAndShows || r.logger == nil {
+func (r *run) logHistograms(gradients []float32) error {
+	if gradients == nil || r.logger == nil {
 		return nil
 	}
-	gradients, err := tensors.CopyFlatData[float32](r.gradients)
-	if err != nil {
-		return fmt.Errorf("histograms of the gradients: %w", err)
-	}
 	skipped := r.stepper.lossScale != nil && slices.ContainsFunc(gradients, notFinite)
-	for i, name := range r.stepper.shown.names {
-		own := gradients[:r.stepper.shown.sizes[i]]
+	for _, shown := range r.stepper.shown {
+		own, name := gradients[:shown.size], shown.name
 		gradients = gradients[len(own):]
 		if !skipped {
 			if err := r.logger.Histogram(r.at.Step, "gradients/"+strings.TrimPrefix(name, "/"), sampled(own, asFloat)); err != nil {
@@ -118,11 +103,4 @@ func sampled[T any](values []T, number func(T) float64) []float64 {
 		floats[i] = number(values[i*len(values)/n])
 	}
 	return floats
-}
-
-func (r *run) dropGradients() {
-	if r.gradients != nil {
-		_ = r.gradients.FinalizeAll()
-		r.gradients = nil
-	}
 }

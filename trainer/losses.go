@@ -1,69 +1,46 @@
 package trainer
 
 import (
-	"errors"
 	"math"
-
-	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/distributed"
 	"gonbatch/internal/rundir"
 )
 
-// takeLosses reads a batch's losses and frees its metrics: the loss, GoMLX's moving average of it,
-// the losses of the objectives, the training metrics, and the gradients if they are logged.
-func (r *run) takeLosses(metrics []*tensors.Tensor) error {
-	if r.stepper.division.Divides() {
-		if err := popStepOutput(&metrics).FinalizeAll(); err != nil { // It is 0.
+// takeLosses takes a batch's losses and training metrics.
+func (r *run) takeLosses(step stepResult) error {
+	if step.scale != nil {
+		if err := r.takeScale(step.scale); err != nil {
 			return err
 		}
 	}
-	if r.stepper.withHistograms {
-		r.gradients = popStepOutput(&metrics)
+	if r.loss = step.values[0]; r.at.Step == r.firstStep && r.firstLoss == 0 {
+		r.firstLoss = r.loss
 	}
-	if r.stepper.lossScale != nil {
-		scale := popStepOutput(&metrics)
-		if err := errors.Join(r.takeScale(scale), scale.FinalizeAll()); err != nil {
-			return err
-		}
-	}
-	weights, err := takeWeights(popStepOutput(&metrics))
-	if err != nil {
-		return err
-	}
-	names := []string{"the loss", ""}
-	for _, o := range r.task.objectives {
-		names = append(names, "the loss of "+o.Name)
-	}
-	ofLosses := 1 + len(r.task.trainingLosses())
-	for i, m := range metrics {
-		value := shapes.ConvertTo[float64](m.Value())
-		if err := m.FinalizeAll(); err != nil {
-			return err
-		}
-		if i == 1 {
-			continue
-		}
-		if i == 0 {
-			if r.loss = value; r.at.Step == r.firstStep && r.firstLoss == 0 {
-				r.firstLoss = value
-			}
-		}
+	names := r.task.trainingLosses()
+	for i, value := range step.values {
 		losses, finite, weight := r.at.losses(i), !math.IsNaN(value) && !math.IsInf(value, 0), 1.
-		if weights != nil {
-			weight = weights[i]
+		if step.weights != nil {
+			weight = step.weights[i]
 		}
 		switch {
 		case finite:
 			losses.add(value, weight)
-		case i >= ofLosses: // A metric of no number says nothing about the training.
-		case r.stepper.lossScale == nil: // Else the update is skipped.
+		case i >= len(names): // A metric of no number says nothing about the training.
+		case step.scale == nil: // Else the update is skipped.
 			losses.add(value, weight)
-			return r.diverged(names[i], value)
+			return r.diverged(r.lossName(i), value)
 		}
 	}
 	return nil
+}
+
+// lossName returns the name of a loss for an error.
+func (r *run) lossName(i int) string {
+	if i == 0 {
+		return "the loss"
+	}
+	return "the loss of " + r.task.objectives[i-1].Name
 }
 
 // diverged aborts all ranks: the others would wait for this one forever, or train on with weights

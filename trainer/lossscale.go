@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"fmt"
 	"maps"
 	"path"
 
@@ -24,7 +23,6 @@ import (
 type lossScale struct {
 	store *model.Store
 	ranks int
-	node  *graph.Node // The state after the step, in the graph that is being built: an output of the step.
 }
 
 const (
@@ -171,21 +169,15 @@ func (s *lossScale) move(g *graph.Graph, finite *graph.Node) {
 	skipped.SetNodeValue(graph.Add(skipped.NodeValue(g), graph.ConvertDType(graph.LogicalNot(finite), dtypes.Int32)))
 }
 
-// show makes the scale, and the number of skipped updates, an output of the step.
-func (s *lossScale) show(g *graph.Graph) {
-	if s != nil {
-		s.node = graph.Stack([]*graph.Node{s.scale().NodeValue(g), graph.ConvertDType(s.skipped().NodeValue(g), dtypes.Float32)}, 0)
-	}
+// state returns the scale and the number of skipped updates, after a step.
+func (s *lossScale) state(g *graph.Graph) *graph.Node {
+	return graph.Stack([]*graph.Node{s.scale().NodeValue(g), graph.ConvertDType(s.skipped().NodeValue(g), dtypes.Float32)}, 0)
 }
 
-// takeScale reads the output of show, and ends a training run whose gradients overflow with any
+// takeScale takes the scale after a step, and ends a training run whose gradients overflow with any
 // scale.
-func (r *run) takeScale(output *tensors.Tensor) error {
-	values, err := tensors.CopyFlatData[float32](output)
-	if err != nil {
-		return fmt.Errorf("the loss scale: %w", err)
-	}
-	r.lossScale, r.skippedUpdates = float64(values[0]), float64(values[1])
+func (r *run) takeScale(state []float32) error {
+	r.lossScale, r.skippedUpdates = float64(state[0]), float64(state[1])
 	if r.lossScale < leastScale {
 		return r.diverged("the loss scale, which halves whenever a gradient overflows in float16,", r.lossScale)
 	}

@@ -1,12 +1,10 @@
 package trainer
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/distributed"
@@ -22,22 +20,17 @@ type means struct {
 	losses   []weigh.Mean  // Of the objectives, with what layers add to them.
 	metrics  []weigh.Mean  // Of the training.
 	weights  []*graph.Node // Of the objectives' gradients; nil where each batch counts the same.
-	warned   bool
 }
-
-// begin forgets the last graph.
-func (m *means) begin(examples int) { *m = means{examples: examples, warned: m.warned} }
 
 // meanLoss returns an objective's loss, without divisions by 0, and notes what it counts, with what
 // layers add to it: nil if nothing.
-func (s *stepper) meanLoss(loss, added *graph.Node) *graph.Node {
+func (s *draft) meanLoss(loss, added *graph.Node) *graph.Node {
 	mean := weigh.Loss(s.store, loss)
 	value := mean.Value
 	if added != nil {
 		mean = weigh.Sum(mean, weigh.Loss(s.store, added))
 	}
-	if mean.Mixed && s.divides() && s.store.IsTraining(loss.Graph()) && !s.means.warned {
-		s.means.warned = true
+	if mean.Mixed && s.divides() && s.store.IsTraining(loss.Graph()) && s.once("means") {
 		s.printf("warning: the loss adds means over different numbers of values: each batch and rank counts the same, so what the model learns depends on accumulate_grad_batches and on the number of ranks; let its terms divide by the same number, and build their mask once\n")
 	}
 	s.means.losses = append(s.means.losses, mean)
@@ -49,7 +42,7 @@ func (s *stepper) divides() bool { return s.world.Size() > 1 || s.accumulate > 1
 
 // weighted returns the loss of an objective whose gradients are computed, and the factor for them.
 // Weights that are about 1 keep the size of numbers in half precision.
-func (s *stepper) weighted(objective int, loss *graph.Node) (weighted *graph.Node, factor float64) {
+func (s *draft) weighted(objective int, loss *graph.Node) (weighted *graph.Node, factor float64) {
 	mean := s.means.losses[objective]
 	weight := mean.PerExample(s.means.examples)
 	if !s.divides() {
@@ -83,17 +76,11 @@ func (m *means) present() []*graph.Node {
 	return slices.DeleteFunc(slices.Clone(m.weights), func(weight *graph.Node) bool { return weight == nil })
 }
 
-// output returns what each loss and metric of a training batch counts, in the order of GoMLX's
-// metrics. If all batches count the same, it is a scalar.
-func (m *means) output(g *graph.Graph, objectives []Objective) *graph.Node {
-	all := []weigh.Mean{weigh.Sum(m.losses...), {}} // The loss, and GoMLX's moving average of it.
-	for i, o := range objectives {
-		if o.Name != "" {
-			all = append(all, m.losses[i])
-		}
-	}
+// counts returns what each loss and metric of a training batch counts, in the order of a step's
+// values. If all batches count the same, it is a scalar.
+func (m *means) counts(g *graph.Graph, ofLosses []weigh.Mean) *graph.Node {
 	weighs, weights := false, []*graph.Node(nil)
-	for _, mean := range append(all, m.metrics...) {
+	for _, mean := range slices.Concat(ofLosses, m.metrics) {
 		weight := graph.ScalarOne(g, dtypes.Float64)
 		if own := mean.PerExample(m.examples); own != nil {
 			weighs, weight = true, graph.ConvertDType(own, dtypes.Float64)
@@ -101,15 +88,7 @@ func (m *means) output(g *graph.Graph, objectives []Objective) *graph.Node {
 		weights = append(weights, weight)
 	}
 	if !weighs {
-		return graph.ScalarZero(g, dtypes.Float32)
+		return graph.ScalarZero(g, dtypes.Float64)
 	}
 	return graph.Stack(weights, 0)
-}
-
-// takeWeights reads what a batch's losses and metrics count: nil if each counts 1.
-func takeWeights(output *tensors.Tensor) (weights []float64, err error) {
-	if output.Rank() > 0 {
-		weights, err = tensors.CopyFlatData[float64](output)
-	}
-	return weights, errors.Join(err, output.FinalizeAll())
 }

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
-	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 
 	"gonbatch/data"
@@ -66,8 +64,8 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, lists iter.Seq[[
 	if ds.Len() == 0 {
 		return errors.New("it has no examples")
 	}
-	if _, err := t.predictor(); err != nil {
-		return err
+	if t.task.model == nil {
+		return errors.New("the task has no model to predict with: give it one with WithPredict")
 	}
 	t.stepper.predictBounds.forget()
 	options := distributed.EvaluateOptions{Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.stepper.predictBounds.check}
@@ -101,38 +99,9 @@ func predictEach[B interface{ Finalize() error }](ctx context.Context, lists ite
 	return nil
 }
 
-// predictor returns the model's program, compiled once for each batch shape.
-func (t *Trainer) predictor() (*model.Exec, error) {
-	if t.predicts != nil {
-		return t.predicts, nil
-	}
-	if t.task.model == nil {
-		return nil, errors.New("the task has no model to predict with: give it one with WithPredict")
-	}
-	exec, err := model.NewExec(t.world.Backend(), t.store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
-		scope.Store().SetTraining(inputs[0].Graph(), false)
-		predictions := t.stepper.predictions(scope, t.stepper.precision.inputs(inputs), t.task.model)
-		if err := t.stepper.predictBounds.learn(inputs[0].Graph(), inputs, nil, nil); err != nil {
-			panic(err)
-		}
-		t.stepper.division.Tried()
-		t.stepper.division.Outputs(inputs[0].Graph())
-		return predictions
-	})
-	if err != nil {
-		return nil, err
-	}
-	t.predicts = exec.SetMaxCache(anyShapes)
-	return exec, nil
-}
-
 func (t *Trainer) predictBatch(batch train.Batch, indices []int, f useBatch) error {
-	defer batch.Finalize() //nolint:errcheck // what isn't freed now is freed by the garbage collector
-	args := make([]any, len(batch.Inputs))
-	for i, input := range batch.Inputs {
-		args[i] = input
-	}
-	predictions, err := t.predicts.Exec(args...)
+	defer load.Finalize(batch.Labels)
+	predictions, err := t.stepper.programs.prediction.Run(train.Batch{Inputs: batch.Inputs})
 	if err != nil {
 		return err
 	}
@@ -149,24 +118,12 @@ func (t *Trainer) usePredictions(indices []int, predictions, labels []*tensors.T
 
 // predictSpread is predictBatch on devices that have parts of the weights.
 func (t *Trainer) predictSpread(batch train.DistributedBatch, indices []int, f useBatch) error {
-	defer batch.Finalize() //nolint:errcheck // what isn't freed now is freed by the garbage collector
-	if t.predicts.NumDevices() == 1 {
-		t.stepper.division.Spread(t.predicts, batch)
-	}
-	args := make([]any, len(batch.Inputs))
-	for i, input := range batch.Inputs {
-		args[i] = input
-	}
-	outputs, err := t.predicts.DistributedExec(args...)
+	labels := train.DistributedBatch{Labels: batch.Labels}
+	defer labels.Finalize() //nolint:errcheck // what isn't freed now is freed by the garbage collector
+	predictions, err := t.stepper.programs.prediction.RunSharded(train.DistributedBatch{Inputs: batch.Inputs})
 	if err != nil {
 		return err
 	}
-	predictions := firstShards(outputs)
-	defer func() {
-		for _, output := range outputs {
-			_ = output.FinalizeAll()
-		}
-	}()
 	return t.usePredictions(indices, predictions, firstShards(batch.Labels), f)
 }
 

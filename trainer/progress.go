@@ -36,7 +36,7 @@ type position struct {
 
 	// Since has the losses since the last report: of all ranks in a checkpoint, of this rank in
 	// memory.
-	Since     []mean             `json:"loss_since_report"`
+	Since     []mean             `json:"values_since_report"`
 	BaseRates checkpoint.Metrics `json:"base_learning_rates"`
 	Seed      uint64             `json:"seed"`
 	BatchSize int                `json:"batch_size"` // Over all ranks.

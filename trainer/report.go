@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"errors"
-	"slices"
 
 	"gonbatch/logger"
 )
@@ -36,8 +35,8 @@ func (r *run) report() error {
 	}
 	r.at.Since = nil
 	values := r.rates.at(int(r.at.Step)-1, r.plan.updates)
-	for i, name := range slices.Insert(r.trainingNames(), 1, "") {
-		if i != 1 && 2*i < len(sums) { // 1 is GoMLX's moving average.
+	for i, name := range r.trainingNames() {
+		if 2*i < len(sums) {
 			values[name] = sums[2*i] / sums[2*i+1] // NaN if none was finite.
 		}
 	}

@@ -28,15 +28,14 @@ type request struct {
 // out, it builds the model in a graph and a store of its own, both of which are thrown away.
 //
 // The store is empty, as it would refuse a variable that has another type there. But a model may
-// look for a variable that it doesn't create: then ask adds those that exist, and builds again.
-func (s *stepper) ask(inputs, labels []*graph.Node, f modelGraph) []request {
+// look for a variable that it doesn't create: then ask adds those that exist, which it also returns,
+// and builds again.
+func (s *stepper) ask(inputs, labels []*graph.Node, f modelGraph) (all []request, given map[string]*model.Variable) {
 	like := inputs[0].Graph()
-	given := map[string]*model.Variable{}
+	given = map[string]*model.Variable{}
 	for {
-		trial := s.newTrial(like, given)
-		failure := exceptions.Try(func() {
-			f(trial.store.RootScope(), parameters(trial.graph, "input", inputs), parameters(trial.graph, "label", labels))
-		})
+		trial := s.newTrial(like, given, s.precision.types())
+		failure := exceptions.Try(func() { trial.build(inputs, labels, f) })
 		found := len(given)
 		for path := range trial.sought {
 			if trial.has(path) {
@@ -46,7 +45,6 @@ func (s *stepper) ask(inputs, labels []*graph.Node, f modelGraph) []request {
 				given[path] = v
 			}
 		}
-		var all []request
 		if len(given) == found && failure == nil {
 			all = trial.requests()
 		}
@@ -55,7 +53,7 @@ func (s *stepper) ask(inputs, labels []*graph.Node, f modelGraph) []request {
 			if failure != nil {
 				panic(failure)
 			}
-			return all
+			return all, given
 		}
 	}
 }
@@ -70,9 +68,9 @@ type trial struct {
 
 var _ model.Loader = (*trial)(nil)
 
-// newTrial returns a graph and a store with the parameters of those of another graph, and with the
-// given variables.
-func (s *stepper) newTrial(like *graph.Graph, given map[string]*model.Variable) *trial {
+// newTrial returns a graph of a precision and a store, with the parameters of those of another
+// graph, and with the given variables.
+func (s *stepper) newTrial(like *graph.Graph, given map[string]*model.Variable, types dtype.Precision) *trial {
 	t := &trial{graph.NewGraph(s.world.Backend(), "types of variables"), model.NewStore(), map[string]bool{}}
 	model.SetStore(t.graph, t.store)
 	for path, value := range s.store.IterParams() {
@@ -83,16 +81,21 @@ func (s *stepper) newTrial(like *graph.Graph, given map[string]*model.Variable) 
 			model.SetGraphParam(t.graph, model.JoinPath(p.Scope, p.Key), p.Value)
 		}
 	}
-	dtype.Attach(t.graph, s.precision.types())
+	dtype.Attach(t.graph, types)
 	for path, v := range given {
 		shape := v.Shape()
 		if s.halves[path] {
-			shape = withDType(shape, s.precision.dtype())
+			shape = withDType(shape, types.Compute)
 		}
 		t.store.VariableWithShape(path, shape, initializer.Zero).SetTrainable(v.Trainable)
 	}
 	t.store.SetLoader(t)
 	return t
+}
+
+// build builds a model for what has the shapes of these nodes.
+func (t *trial) build(inputs, labels []*graph.Node, f modelGraph) {
+	f(t.store.RootScope(), t.parameters("input", inputs), t.parameters("label", labels))
 }
 
 // LoadVariable implements model.Loader.
@@ -139,11 +142,15 @@ func (t *trial) requests() (all []request) {
 	return all
 }
 
-// parameters returns parameters of a graph with the shapes of the nodes.
-func parameters(g *graph.Graph, name string, like []*graph.Node) []*graph.Node {
+// parameters returns parameters with the shapes of the nodes, in the precision of the build.
+func (t *trial) parameters(name string, like []*graph.Node) []*graph.Node {
 	all := make([]*graph.Node, len(like))
 	for i, node := range like {
-		all[i] = graph.Parameter(g, fmt.Sprint(name, i), node.Shape())
+		shape := node.Shape()
+		if shape.DType == dtype.Of(node.Graph()).Compute {
+			shape = withDType(shape, dtype.Of(t.graph).Compute)
+		}
+		all[i] = graph.Parameter(t.graph, fmt.Sprint(name, i), shape)
 	}
 	return all
 }

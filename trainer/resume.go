@@ -297,7 +297,7 @@ func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
 		return nil
 	}
 	t.isReady = true
-	if err := t.world.ShareModel(ctx, t.gomlx, ds); err != nil {
+	if err := t.world.ShareModel(ctx, t.stepper.programs.evaluation, ds); err != nil {
 		return err
 	}
 	return t.randoms.restore()

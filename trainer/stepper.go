@@ -11,13 +11,12 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed"
-	"gonbatch/distributed/weigh"
-	"gonbatch/internal/plural"
 )
 
-// stepper is the optimizer that GoMLX's trainer sees. From the losses of a step it builds the whole
-// update: gradients of each objective, accumulated over batches, averaged over the ranks by one
-// collective, clipped, and passed to the objective's own optimizer.
+// stepper builds the programs of a task: training steps, evaluations and predictions. From the
+// losses of a step it builds the whole update: gradients of each objective, accumulated over
+// batches, averaged over the ranks by one collective, clipped, and passed to the objective's own
+// optimizer.
 //
 // With accumulation there are two programs: one that only adds gradients, in which the ranks
 // communicate for batch normalization at most, and one that updates. The accumulated gradients are
@@ -25,7 +24,7 @@ import (
 type stepper struct {
 	world        *distributed.World
 	store        *model.Store
-	objectives   []Objective
+	task         Task
 	precision    precision
 	clipNorm     float64
 	clipValue    float64
@@ -43,37 +42,26 @@ type stepper struct {
 	axes         []axisChoice          // Chosen for divided variables.
 	lossScale    *lossScale            // Nil unless the precision needs it.
 	printf       func(format string, args ...any)
-	unreached    map[string]bool // The variables that sayUnreached has named.
-	doubted      bool            // See sayDoubts.
-	afterShare   func() error    // Called when a graph's variables have their values, before it runs.
-	afterBuild   func() error    // Called once the graph of an update is built, before it runs.
+	afterShare   func() error // Called when a graph's variables have their values, before it runs.
+	afterBuild   func() error // Called once the graph of an update is built, before it runs.
 
-	changedHere    map[string]*graph.Node // The weights that the model has changed in the last graph, by their paths, as it uses them.
-	halves         map[string]bool        // The paths of the variables for which a model has asked in half precision.
-	built          bool                   // The program of an update has been built.
-	state          map[string]bool        // The paths of the variables that the optimizers have created, also before the training was resumed.
-	fixed          map[string]bool        // The paths of the model's variables that no optimizer changes.
-	withHistograms bool
-	kind           programKind // Of the program that is being built or run.
-	shown          shownGradients
-	losses         []*graph.Node // Of the objectives, in the graph that is being built. Nil with one loss, which GoMLX keeps.
-	means          means         // Of the graph that is being built.
-	saidTypes      bool          // See sayTypes.
-	added          *graph.Node   // What the step's layers add to each of these losses, such as L2 regularization; nil if nothing.
+	programs programs
+	built    bool            // The program of an update has been built.
+	state    map[string]bool // The paths of the variables that the optimizers have created, also before the training was resumed.
+	fixed    map[string]bool // The paths of the model's variables that no optimizer changes.
+	halves   map[string]bool // The paths of the variables for which a model has asked in half precision.
+	shown    []shownGradient // Of the program that returns them.
+	said     map[string]bool // See once.
 
 	trainBounds, evalBounds, predictBounds bounds
 }
 
-// programKind is the spec of a batch: GoMLX compiles a program for each spec.
-type programKind string
-
-const (
-	accumulates     programKind = "accumulate"
-	updates         programKind = "update"
-	updatesAndShows programKind = "update and show"
-)
-
-var _ optimizer.Interface = (*stepper)(nil)
+// once reports whether something hasn't been checked, or said, before.
+func (s *stepper) once(what string) bool {
+	first := !s.said[what]
+	s.said[what] = true
+	return first
+}
 
 // inputs prepares the model's inputs, in the graph of a step.
 func (s *stepper) inputs(inputs []*graph.Node) []*graph.Node {
@@ -81,37 +69,6 @@ func (s *stepper) inputs(inputs []*graph.Node) []*graph.Node {
 		s.world.SyncBatchNorm(inputs[0].Graph())
 	}
 	return s.precision.inputs(inputs)
-}
-
-// stepLoss builds the step and returns the sum of its losses.
-func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Node {
-	losses := s.precision.outputs(s.build(s.store.RootScope(), inputs, labels, modelGraph(step)))
-	s.addLossesAs(losses[0].DType(), losses[0].Graph())
-	if len(losses) != len(s.objectives) {
-		panic(fmt.Errorf("trainer: the step gave %s for %s", plural.Of(len(losses), "loss"), plural.Of(len(s.objectives), "objective")))
-	}
-	for i, l := range losses {
-		if !l.Shape().IsScalar() {
-			panic(fmt.Errorf("trainer: the loss of %q has the shape %s: it must be a scalar (graph.ReduceAllMean)", s.objectives[i].Name, l.Shape()))
-		}
-	}
-	s.losses, s.added = losses, train.TotalLoss(losses[0].Graph())
-	for i, l := range losses {
-		losses[i] = s.meanLoss(l, s.added)
-	}
-	total := losses[0]
-	for _, l := range losses[1:] {
-		total = graph.Add(total, l)
-	}
-	return total
-}
-
-// addLossesAs converts the terms that layers add to the loss, such as L2 regularization, from the
-// element type of the weights to that of the loss, and removes their divisions by 0.
-func (s *stepper) addLossesAs(dtype dtypes.DType, g *graph.Graph) {
-	changeTerms(g, func(term *graph.Node) *graph.Node {
-		return weigh.Loss(s.store, graph.ConvertDType(term, dtype)).Value
-	})
 }
 
 // share gives all ranks rank 0's weights.
@@ -124,58 +81,46 @@ func (s *stepper) share() {
 	}
 }
 
-// UpdateGraph implements optimizer.Interface.
-func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) {
-	losses := s.losses
-	if losses == nil {
-		losses = []*graph.Node{loss}
+// update builds the update of a training step from its losses.
+func (s *draft) update() {
+	scopes := make([]*model.Scope, len(s.losses))
+	for i := range s.losses {
+		scopes[i] = s.store.Scope(s.task.objectives[i].Scope)
 	}
-	scopes := make([]*model.Scope, len(losses))
-	for i := range losses {
-		scopes[i] = s.store.Scope(s.objectives[i].Scope)
-	}
-	defer s.freeze(g)()
+	defer s.freeze(s.graph)()
 	s.checkScales("ScaleRate", s.scales)
 	s.checkDecays()
 	s.checkDivided()
-	gradients := s.gradients(g, scopes, losses)
-	s.shown.node = nil
+	gradients := s.gradients(scopes)
 	if s.kind == accumulates { // This batch updates nothing.
-		withoutPerStepUpdates(s.store, g, "/")
-		s.lossScale.show(g)
-		s.division.Tried()
+		withoutPerStepUpdates(s.store, s.graph, "/")
 		return
 	}
-	s.apply(g, scopes, losses, s.averaged(g, scopes, gradients))
-	s.lossScale.show(g)
-	s.division.Tried()
-	if err := s.afterBuild(); err != nil {
-		panic(err)
-	}
-	s.built = true
+	s.apply(scopes, s.averaged(scopes, gradients))
+	train.ExecPerStepUpdateGraphFn(s.graph)
 }
 
 // gradients returns the gradients of all objectives, one after the other, averaged over the batches
 // of this update. Before its last batch the gradients are only summed, and the result is
 // meaningless.
-func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*graph.Node) []*graph.Node {
+func (s *draft) gradients(scopes []*model.Scope) []*graph.Node {
 	var all []*graph.Node
 	var batches *group
 	if s.accumulate > 1 {
-		batches = newGroup(s.store, g, s.kind != accumulates)
+		batches = newGroup(s.store, s.graph, s.kind != accumulates)
 	}
-	sizes := make([]int, len(losses))
-	for i, l := range losses {
+	sizes := make([]int, len(s.losses))
+	for i, l := range s.losses {
 		own := s.gradientsOf(i, scopes[i], l)
 		all, sizes[i] = append(all, own...), len(own)
 	}
-	s.lossScale.keepBuffers(g, all)
+	s.lossScale.keepBuffers(s.graph, all)
 	if batches == nil {
 		return all
 	}
 	var means []*graph.Node
 	for i, size := range sizes {
-		means = append(means, batches.add(trained(scopes[i], g), all[:size])...)
+		means = append(means, batches.add(trained(scopes[i], s.graph), all[:size])...)
 		all = all[size:]
 		s.means.weights[i] = batches.addWeight(i, s.means.weights[i])
 	}
@@ -183,17 +128,14 @@ func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*gra
 }
 
 // gradientsOf returns the gradients of an objective in this batch, on this rank.
-func (s *stepper) gradientsOf(objective int, scope *model.Scope, loss *graph.Node) []*graph.Node {
-	if s.added != nil {
-		loss = graph.Add(loss, s.added)
-	}
+func (s *draft) gradientsOf(objective int, scope *model.Scope, loss *graph.Node) []*graph.Node {
 	loss, factor := s.weighted(objective, loss)
 	variables := trained(scope, loss.Graph())
-	own := graph.Gradient(s.lossScale.scaled(loss), s.asUsed(variables, loss.Graph())...)
+	own := graph.Gradient(s.lossScale.scaled(loss), s.asUsed(variables)...)
 	s.sayUnreached(variables, own)
 	own = widened(own)
 	if len(own) == 0 {
-		o := s.objectives[objective]
+		o := s.task.objectives[objective]
 		why := ""
 		if len(s.frozen) > 0 {
 			why = ": Freeze leaves none, with " + strings.Join(s.frozen, ", ")
@@ -211,10 +153,10 @@ func (s *stepper) gradientsOf(objective int, scope *model.Scope, loss *graph.Nod
 
 // asUsed returns the values of variables as the model uses them: those that it has changed itself
 // are others in half precision.
-func (s *stepper) asUsed(variables []*model.Variable, g *graph.Graph) []*graph.Node {
-	values := valuesOf(g, variables)
+func (s *draft) asUsed(variables []*model.Variable) []*graph.Node {
+	values := valuesOf(s.graph, variables)
 	for i, v := range variables {
-		if changed := s.changedHere[v.Path()]; changed != nil && changed.Graph() == g {
+		if changed := s.changedHere[v.Path()]; changed != nil {
 			values[i] = changed
 		}
 	}
@@ -223,33 +165,33 @@ func (s *stepper) asUsed(variables []*model.Variable, g *graph.Graph) []*graph.N
 
 // averaged returns the means of the gradients over the ranks or, if nothing needs these whole, this
 // rank's parts of them.
-func (s *stepper) averaged(g *graph.Graph, scopes []*model.Scope, gradients []*graph.Node) []*graph.Node {
+func (s *draft) averaged(scopes []*model.Scope, gradients []*graph.Node) []*graph.Node {
 	n, weights := len(gradients), s.means.present()
 	if s.scatters() {
 		gradients = widened(s.world.ScatterGradients(s.store, s.compressed(gradients)))
 		for i, weight := range weights {
 			weights[i] = graph.DivScalar(s.world.SumOverRanks(weight), s.world.Size())
 		}
-		s.means.unweighted(scopes, g, gradients, weights)
+		s.means.unweighted(scopes, s.graph, gradients, weights)
 		return gradients
 	}
 	gradients = widened(s.world.AverageGradients(s.store, append(s.compressed(gradients), weights...)))
 	gradients, weights = gradients[:n], gradients[n:]
-	s.means.unweighted(scopes, g, gradients, weights)
+	s.means.unweighted(scopes, s.graph, gradients, weights)
 	if s.kind == updatesAndShows {
-		s.shown.build(scopes, g, gradients)
+		s.showGradients(scopes, gradients)
 	}
 	return gradients
 }
 
 // scatters reports whether each rank gets only its parts of the gradients.
-func (s *stepper) scatters() bool {
+func (s *draft) scatters() bool {
 	return s.parts != nil && s.kind != updatesAndShows && len(s.changes) == 0
 }
 
 // toUpdate returns an objective's gradients as its optimizer gets them: of the whole variables or,
 // if the ranks share the update, of this rank's parts.
-func (s *stepper) toUpdate(variables []*model.Variable, gradients []*graph.Node) []*graph.Node {
+func (s *draft) toUpdate(variables []*model.Variable, gradients []*graph.Node) []*graph.Node {
 	gradients = s.changed(variables, gradients)
 	if s.parts != nil && !s.scatters() {
 		gradients = s.world.PartsOf(s.store, gradients)
@@ -264,19 +206,20 @@ func (s *stepper) toUpdate(variables []*model.Variable, gradients []*graph.Node)
 }
 
 // apply passes each objective's gradients to its optimizer.
-func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients []*graph.Node) {
+func (s *draft) apply(scopes []*model.Scope, gradients []*graph.Node) {
+	g := s.graph
 	step := optimizer.GetGlobalStepVar(s.store)
 	before, values := step.NodeValue(g), s.lossScale.before(g)
 	finite := s.finite(gradients)
 	made := s.notesState(g)
 	var all []*model.Variable
-	for i, l := range losses {
+	for i, l := range s.losses {
 		variables := trained(scopes[i], g)
 		own := gradients[:len(variables)]
 		gradients = gradients[len(variables):]
 		step.SetNodeValue(before) // Each optimizer increments the step; some depend on it.
 		old := valuesOf(g, variables)
-		s.update(g, s.objectives[i], scopes[i], variables, s.toUpdate(variables, own), l)
+		s.optimize(g, s.task.objectives[i], scopes[i], variables, s.toUpdate(variables, own), l)
 		s.rescale(g, variables, old)
 		all = append(all, variables...)
 	}
@@ -291,7 +234,7 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 
 // finite returns a node that is true if no gradient of this update has overflowed on any rank; nil
 // if it doesn't matter.
-func (s *stepper) finite(gradients []*graph.Node) *graph.Node {
+func (s *draft) finite(gradients []*graph.Node) *graph.Node {
 	if s.lossScale == nil {
 		return nil
 	}
@@ -303,9 +246,9 @@ func (s *stepper) finite(gradients []*graph.Node) *graph.Node {
 	return graph.Equal(overflows, graph.ZerosLike(overflows))
 }
 
-// update lets an objective's optimizer change its variables or, if the ranks share the update, this
+// optimize lets an objective's optimizer change its variables or, if the ranks share the update, this
 // rank's parts of them.
-func (s *stepper) update(g *graph.Graph, o Objective, scope *model.Scope, variables []*model.Variable, gradients []*graph.Node, loss *graph.Node) {
+func (s *stepper) optimize(g *graph.Graph, o Objective, scope *model.Scope, variables []*model.Variable, gradients []*graph.Node, loss *graph.Node) {
 	decayed := s.decayed(o, variables)
 	run := func() {
 		s.scaleDecay(g, decayed, func() { apply(o, scope, gradients, loss) })
@@ -347,14 +290,4 @@ func withoutPerStepUpdates(store *model.Store, g *graph.Graph, scope string) {
 			model.SetGraphParam(g, model.JoinPath(p.Scope, p.Key), nil)
 		}
 	}
-}
-
-// Clear implements optimizer.Interface.
-func (s *stepper) Clear(scope *model.Scope) error {
-	for _, o := range s.objectives {
-		if err := o.Optimizer.Clear(scope); err != nil {
-			return err
-		}
-	}
-	return nil
 }

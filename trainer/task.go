@@ -4,18 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
-
-	"gonbatch/distributed/weigh"
 )
 
 // Task says what to train: how a batch becomes losses, and which optimizer minimizes each of them.
@@ -200,84 +195,9 @@ func lossOf(f loss.LossFn, labels, predictions []*graph.Node) *graph.Node {
 			panic(fmt.Errorf("the loss failed, and the dataset has no labels: give it labels, or use a loss without them: %v", failure))
 		}
 	}()
-	return f(labels, predictions)
-}
-
-// gomlx builds GoMLX's trainer for the task, with the stepper as its optimizer.
-func (t Task) gomlx(s *stepper) *train.Trainer {
-	var given []*graph.Node // The inputs of the graph that is being built.
-	modelFn := func(scope *model.Scope, _ any, inputs []*graph.Node) []*graph.Node {
-		given = inputs
-		inputs = s.inputs(inputs)
-		if t.step != nil {
-			return inputs // The step also needs the labels, so it is built in lossFn.
-		}
-		return s.predictions(scope, inputs, t.model)
+	value := f(labels, predictions)
+	if !value.Shape().IsScalar() {
+		value = graph.ReduceAllMean(value)
 	}
-	lossFn := func(labels, predictions []*graph.Node) *graph.Node {
-		s.losses, s.added = nil, nil
-		s.means.begin(weigh.Examples(predictions[0].Graph()))
-		givenLabels := slices.Clone(labels)
-		var total *graph.Node
-		training, bounds, computed := s.store.IsTraining(predictions[0].Graph()), &s.evalBounds, t.loss
-		switch {
-		case training:
-			bounds = &s.trainBounds
-		case t.evalLoss != nil:
-			computed = t.evalLoss
-		}
-		if t.step == nil {
-			copy(labels, labelsFor(predictions, labels)) // In place: GoMLX passes the same slice to the metrics.
-			total = lossOf(computed, labels, predictions)
-			s.addLossesAs(total.DType(), total.Graph())
-			total = s.meanLoss(total, train.TotalLoss(total.Graph()))
-		} else {
-			copy(labels, s.precision.inputs(labels))
-			total = s.stepLoss(t.step, labels, predictions)
-			copy(predictions, countable(predictions))
-		}
-		if err := bounds.learn(total.Graph(), given, givenLabels, computed); err != nil {
-			panic(err)
-		}
-		if training { // All ranks build the same programs for training, but not for evaluation.
-			outputs := predictions
-			if t.step != nil {
-				outputs = nil // They are the inputs.
-			}
-			s.sayDoubts(total.Graph(), given, outputs)
-			s.share()
-		} else {
-			s.division.Tried()
-			s.division.CheckUnchanged(total.Graph())
-		}
-		return total
-	}
-	var trainMetrics, evalMetrics []metric.Interface
-	if t.step != nil {
-		for i, o := range t.objectives {
-			if o.Name == "" {
-				continue // The only objective: GoMLX logs its loss, including what layers add to it.
-			}
-			at := func(*model.Scope, []*graph.Node, []*graph.Node) *graph.Node { return s.losses[i] }
-			trainMetrics = append(trainMetrics, metric.NewBaseMetric(o.Name+" loss", o.Name, metric.LossMetricType, at, nil))
-			evalMetrics = append(evalMetrics, metric.NewMeanMetric("Mean "+o.Name+" loss", "#"+o.Name, metric.LossMetricType, at, nil))
-		}
-	}
-	for _, m := range s.trainMetrics {
-		trainMetrics = append(trainMetrics, m.gomlx(s))
-	}
-	trainMetrics = append(trainMetrics, newStepOutput("weights", func(g *graph.Graph) *graph.Node { return s.means.output(g, t.objectives) }))
-	if s.lossScale != nil {
-		trainMetrics = append(trainMetrics, newStepOutput("loss scale", func(*graph.Graph) *graph.Node { return s.lossScale.node }))
-	}
-	if s.withHistograms {
-		trainMetrics = append(trainMetrics, newStepOutput("gradients", s.shown.output))
-	}
-	if s.division.Divides() { // Last, when the graph changes no more variables.
-		trainMetrics = append(trainMetrics, newStepOutput("division", func(g *graph.Graph) *graph.Node {
-			s.division.Outputs(g)
-			return graph.ScalarZero(g, dtypes.Float32)
-		}))
-	}
-	return train.NewTrainer(s.world.Backend(), s.store, modelFn, lossFn, s, trainMetrics, append(evalMetrics, t.metrics...))
+	return value
 }

@@ -1,15 +1,15 @@
 package trainer
 
 import (
-	"errors"
-	"reflect"
 	"strings"
-	"unsafe"
+
+	"gonbatch/internal/dtype"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/support/exceptions"
 )
 
 // termKeys are where layers keep the terms that they add to the loss, such as L2 regularization.
@@ -39,9 +39,10 @@ type termBuilder struct {
 	scalars map[*graph.Node]float64     // Constants of half precision, as the layer gave them.
 }
 
-// newTermBuilder returns a builder for a graph with the casts of its model.
-func newTermBuilder(g *graph.Graph, narrow dtypes.DType, casts []*cast) *termBuilder {
-	b := &termBuilder{narrow: narrow, wide: map[*graph.Node]*graph.Node{}, changed: map[*graph.Node]bool{}, weights: map[*graph.Node]bool{}, scalars: map[*graph.Node]float64{}}
+// newTermBuilder returns a builder for a graph with the casts of its model. constants has those of
+// half precision, as the model gave them.
+func newTermBuilder(g *graph.Graph, narrow dtypes.DType, casts []*cast, constants map[*graph.Node]float64) *termBuilder {
+	b := &termBuilder{narrow: narrow, wide: map[*graph.Node]*graph.Node{}, changed: map[*graph.Node]bool{}, weights: map[*graph.Node]bool{}, scalars: constants}
 	for _, c := range casts {
 		if c.wide == nil {
 			continue
@@ -52,20 +53,36 @@ func newTermBuilder(g *graph.Graph, narrow dtypes.DType, casts []*cast) *termBui
 			b.changed[value] = true
 		}
 	}
-	for value, node := range scalarsOf(g)[narrow] {
-		b.scalars[node] = value
-	}
 	return b
 }
 
-// scalarsOf returns the scalar constants of a graph. GoMLX keeps them to itself.
-func scalarsOf(g *graph.Graph) map[dtypes.DType]map[float64]*graph.Node {
-	type cache = map[dtypes.DType]map[float64]*graph.Node
-	field := reflect.ValueOf(g).Elem().FieldByName("scalars")
-	if !field.IsValid() || !field.Type().ConvertibleTo(reflect.TypeFor[cache]()) {
-		panic(errors.New("trainer: GoMLX keeps the constants of a graph in a way that gonbatch doesn't know: use the version of GoMLX in gonbatch's go.mod"))
+// constants returns the scalar constants of a model in half precision, with the values from which
+// they were rounded. To find out, it builds the model in double precision, in a graph that is
+// thrown away: GoMLX has one node in a graph for each constant, so it returns a known one for a
+// value that is there.
+func (s *draft) constants(inputs, labels []*graph.Node, f modelGraph, given map[string]*model.Variable) map[*graph.Node]float64 {
+	double := dtype.Precision{Compute: dtypes.Float64, Weights: dtypes.Float64}
+	trial := s.newTrial(s.graph, given, double)
+	defer trial.graph.Finalize()
+	failure := exceptions.Try(func() { trial.build(inputs, labels, f) })
+	if failure != nil && s.once("constants") {
+		s.printf("warning: precision %s: the constants of what layers add to the loss, such as the factor of a regularization, are rounded to %s, because the model can't be built in %s: %v\n",
+			s.precision, s.precision.dtype(), dtypes.Float64, failure)
 	}
-	return *(*cache)(unsafe.Pointer(field.UnsafeAddr()))
+	if failure != nil {
+		return nil
+	}
+	all, known := map[*graph.Node]float64{}, len(s.graph.Nodes())
+	for _, n := range trial.graph.Nodes() {
+		if n.Type() != graph.NodeTypeConstant || !n.IsScalar() || n.DType() != dtypes.Float64 {
+			continue
+		}
+		value := n.ConstantValue().Value().(float64)
+		if own := graph.Scalar(s.graph, s.precision.dtype(), value); int(own.Id()) < known {
+			all[own] = value
+		}
+	}
+	return all
 }
 
 // build returns a node's value in single precision.

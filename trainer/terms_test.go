@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
@@ -105,6 +107,28 @@ func checkScale(t *testing.T, tr *trainer.Trainer) {
 	t.Helper()
 	if scale, skipped := lossScale(t, tr); skipped > 0 {
 		t.Errorf("%d updates overflowed, and the scale is %g", skipped, scale)
+	}
+}
+
+// TestTermsOfHalf: the constants of a model that can't be built in double precision are those of
+// half precision, and a warning says so, once.
+func TestTermsOfHalf(t *testing.T) {
+	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		if x.DType() == dtypes.Float64 {
+			panic("not in double precision")
+		}
+		w := scope.In("slope").VariableWithValue("w", float32(2))
+		regularizer.L2(1e-3)(x.Graph(), w)
+		return graph.Mul(x, graph.ConvertDType(w.NodeValue(x), x.DType()))
+	}
+	mean := func(_, predictions []*graph.Node) *graph.Node { return graph.ReduceAllMean(predictions[0]) }
+	c := trainer.Config{Precision: "bf16-mixed", MaxSteps: 2, MaxEpochs: 9, BatchSize: 4, Loggers: []string{"none"}}
+	tr, out := newTrainer(t, c, trainer.Supervised(net, mean, plainSGD(0.1)))
+	if err := tr.Fit(t.Context(), flat(16, 0), flat(16, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), "are rounded to BFloat16, because the model can't be built in Float64: not in double precision"); got != 1 {
+		t.Errorf("%d warnings, want 1:\n%s", got, out)
 	}
 }
 

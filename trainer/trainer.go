@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
@@ -30,8 +29,6 @@ type Trainer struct {
 	store        *model.Store
 	stepper      *stepper
 	rates        *rates
-	gomlx        *train.Trainer
-	predicts     *model.Exec // Nil before the first prediction.
 	callbacks    []Callback
 	further      []validationSet
 	frozen       []string
@@ -178,19 +175,15 @@ func (t *Trainer) open() error {
 		return fmt.Errorf("trainer: model_parallel: %w", err)
 	}
 	t.stepper = &stepper{
-		unreached: map[string]bool{},
-		division:  division, axes: t.axes,
-		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
-		clipNorm: t.config.GradientClipNorm, clipValue: t.config.GradientClipValue, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
+		said:     map[string]bool{},
+		division: division, axes: t.axes,
+		world: t.world, store: t.store, task: t.task, precision: precision(t.config.Precision),
+		clipNorm: t.config.GradientClipNorm, clipValue: t.config.GradientClipValue, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches,
 		compression: t.config.GradientCompression, localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, decays: t.decays, changes: t.changes, trainMetrics: t.trainMetrics,
 		parts: newParts(t.world, t.config), lossScale: newLossScale(t.store, precision(t.config.Precision), t.world.Size()), printf: t.printf,
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}
-	t.gomlx = t.task.gomlx(t.stepper)
-	t.gomlx.OnExecCreation(func(exec *model.Exec, _ train.GraphType) {
-		exec.SetMaxCache(anyShapes)
-		division.Prepare(exec)
-	})
+	t.stepper.open()
 	t.display = newDisplay(t.out, t.world.IsMain(), t.env.InRun())
 	t.listener = listen(t.world, t.env.RequeueCode)
 	if t.profiler, err = newProfiler(t.config.Profile); err != nil {
@@ -209,10 +202,6 @@ func (t *Trainer) open() error {
 	t.listener.add(t)
 	return nil
 }
-
-// anyShapes removes GoMLX's limit of 32 shapes for a program, which would end a training run at the
-// 33rd size of a last batch.
-const anyShapes = -1
 
 // openLogger opens the logger on rank 0, and leaves it nil on other ranks.
 func (t *Trainer) openLogger() {

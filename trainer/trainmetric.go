@@ -6,8 +6,6 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/metric"
 
 	"gonbatch/distributed/weigh"
@@ -53,41 +51,13 @@ func (t *Trainer) checkTrainMetrics() error {
 // logged returns the name in logs.
 func (m trainMetric) logged() string { return "train/" + m.name }
 
-// gomlx returns the metric as GoMLX's trainer computes it in a step.
-func (m trainMetric) gomlx(s *stepper) metric.Interface {
-	value := func(scope *model.Scope, labels, predictions []*graph.Node) *graph.Node {
-		x := m.value(scope, labels, predictions)
-		if x.DType() != dtypes.Float64 { // Half precision is too coarse for the mean, and integers have none.
-			x = graph.ConvertDType(x, dtypes.Float32)
-		}
-		mean := weigh.Metric(s.store, graph.ReduceAllMean(x))
-		s.means.metrics = append(s.means.metrics, mean)
-		return mean.Value
+// build returns a metric's mean over a batch.
+func (m trainMetric) build(s *draft, labels, predictions []*graph.Node) *graph.Node {
+	x := m.value(s.store.RootScope(), labels, predictions)
+	if x.DType() != dtypes.Float64 { // Half precision is too coarse for the mean, and integers have none.
+		x = graph.ConvertDType(x, dtypes.Float32)
 	}
-	return metric.NewBaseMetric(m.name, m.name, "train metric", value, nil)
-}
-
-// stepOutput makes GoMLX return a node of a training step as one of its metrics, although it need
-// not be a scalar: GoMLX has no other place for it.
-type stepOutput struct {
-	metric.Interface
-	node func(g *graph.Graph) *graph.Node
-}
-
-// newStepOutput returns an output that node builds, after the metrics before it.
-func newStepOutput(name string, node func(g *graph.Graph) *graph.Node) metric.Interface {
-	return stepOutput{metric.NewBaseMetric(name, name, name, nil, nil), node}
-}
-
-// UpdateGraph implements metric.Interface.
-func (o stepOutput) UpdateGraph(_ *model.Scope, _, predictions []*graph.Node) *graph.Node {
-	return o.node(predictions[0].Graph())
-}
-
-// popStepOutput removes the last of a step's metrics, which is an output.
-func popStepOutput(metrics *[]*tensors.Tensor) *tensors.Tensor {
-	last := len(*metrics) - 1
-	value := (*metrics)[last]
-	*metrics = (*metrics)[:last]
-	return value
+	mean := weigh.Metric(s.store, graph.ReduceAllMean(x))
+	s.means.metrics = append(s.means.metrics, mean)
+	return mean.Value
 }
