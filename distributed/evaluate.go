@@ -50,8 +50,8 @@ func (m Metrics) Get(name string) (float64, bool) {
 // Evaluator computes metrics of batches, as GoMLX's *train.Trainer does.
 type Evaluator interface {
 	Store() *model.Store
-	// EvalMetrics returns the metrics. Their first is the mean loss. The slice may be changed before
-	// the first step.
+	// EvalMetrics returns the metrics. Their first is the mean loss. The slice may be changed
+	// before the first step.
 	EvalMetrics() []metric.Interface
 	// EvalStep returns the values of the metrics so far. The batch is the evaluator's from then on.
 	EvalStep(batch train.Batch) ([]*tensors.Tensor, error)

@@ -5,28 +5,17 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"path"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/compute/dtypes/float16"
-	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/model/initializer"
-	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
 	"gonbatch/internal/unread"
+	"gonbatch/trainer/internal/step"
 )
-
-// averageScope has the moving averages of the weights, with their paths below it. It is under the
-// optimizers' scope, so it isn't mistaken for a part of the model.
-var averageScope = path.Join("/", optimizer.Scope, "average")
-
-// averageCount counts the updates of the averages.
-var averageCount = path.Join(averageScope, "#updates")
 
 // LoadAverage gives the model the exponential moving averages of its weights, which Fit computes
 // with Config.EMADecay. Test, Validate and Predict use them from then on. Call it after Fit or, in
@@ -68,15 +57,15 @@ func (t *Trainer) useAverage() error {
 		return err
 	}
 	averages := now.Tensors
-	if averages[averageCount] == nil && t.snapshot != nil {
+	if averages[step.AverageCount] == nil && t.snapshot != nil {
 		averages = t.snapshot.Tensors
 	}
 	s := &checkpoint.Snapshot{Path: "the average", Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}}
 	for name, average := range averages {
-		if !under(name, averageScope) || name == averageCount {
+		if !step.Under(name, step.AverageScope) || name == step.AverageCount {
 			continue
 		}
-		weight := strings.TrimPrefix(name, averageScope)
+		weight := strings.TrimPrefix(name, step.AverageScope)
 		s.Weights[weight] = true
 		if s.Tensors[weight], err = narrowedAverage(average, averages[weight].DType()); err != nil {
 			return fmt.Errorf("%s: %w", weight, err)
@@ -140,10 +129,10 @@ func half(value float32) float16.Float16 {
 // matchAverages lets a training run begin with averages, or end them, at a checkpoint: if ema_decay
 // is not set, it drops those of the checkpoint, which the next update would make wrong.
 func (t *Trainer) matchAverages(s *checkpoint.Snapshot) {
-	has := s.Tensors[averageCount] != nil
+	has := s.Tensors[step.AverageCount] != nil
 	t.newAverages, t.oldAverages = !has && t.config.EMADecay > 0, has && t.config.EMADecay == 0
 	if t.oldAverages {
-		maps.DeleteFunc(s.Tensors, func(name string, _ *tensors.Tensor) bool { return under(name, averageScope) })
+		maps.DeleteFunc(s.Tensors, func(name string, _ *tensors.Tensor) bool { return step.Under(name, step.AverageScope) })
 	}
 }
 
@@ -160,39 +149,19 @@ func (t *Trainer) sayAverages() {
 // newVariables returns the scopes of variables that the checkpoint need not have.
 func (t *Trainer) newVariables() (scopes []string) {
 	if t.newAverages {
-		scopes = append(scopes, averageScope)
+		scopes = append(scopes, step.AverageScope)
 	}
 	if t.newScale {
-		scopes = append(scopes, scaleScope)
+		scopes = append(scopes, step.ScaleScope)
 	}
 	return scopes
 }
 
-// average moves the averages of the variables towards their new values, after an update. Like
-// PyTorch's AveragedModel, they begin with the values after the first update. What layers change
-// after an update, such as small weights that L1 regularization rounds to zero, is changed before.
-func (s *stepper) average(g *graph.Graph, variables []*model.Variable) {
-	if s.emaDecay == 0 {
-		return
+// matchLossScale lets a training run begin or end in 16-mixed at a checkpoint.
+func (t *Trainer) matchLossScale(s *checkpoint.Snapshot) {
+	has, scales := s.Tensors[step.ScalePath] != nil, t.step.ScalesLoss()
+	t.newScale = !has && scales
+	if has && !scales {
+		maps.DeleteFunc(s.Tensors, func(name string, _ *tensors.Tensor) bool { return step.Under(name, step.ScaleScope) })
 	}
-	s.perStepUpdates(g)
-	count := s.store.Scope(averageScope).VariableWithValue(path.Base(averageCount), int64(0)).SetTrainable(false)
-	before := count.NodeValue(g)
-	count.SetNodeValue(graph.AddScalar(before, 1))
-	first := graph.Equal(before, graph.ZerosLike(before))
-	done := map[string]bool{}
-	for _, v := range variables {
-		if !done[v.Path()] {
-			s.averageOne(g, v, first)
-		}
-		done[v.Path()] = true
-	}
-}
-
-func (s *stepper) averageOne(g *graph.Graph, v *model.Variable, first *graph.Node) {
-	value := widened([]*graph.Node{v.NodeValue(g)})[0]
-	average := s.store.Scope(path.Join(averageScope, v.Scope())).WithInitializer(initializer.Zero).VariableWithShape(v.Name(), value.Shape()).SetTrainable(false)
-	old := average.NodeValue(g)
-	moved := graph.Add(old, graph.MulScalar(graph.Sub(value, old), 1-s.emaDecay))
-	average.SetNodeValue(graph.Where(first, value, moved))
 }

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -18,6 +16,7 @@ import (
 	"gonbatch/data"
 	"gonbatch/internal/plural"
 	"gonbatch/internal/unread"
+	"gonbatch/trainer/internal/step"
 )
 
 // Confusion runs a classifier over a dataset and counts the class predicted for each example: the
@@ -120,7 +119,7 @@ func count(counts [][]int, indices []int, predictions, labels []*tensors.Tensor)
 	if counts == nil {
 		counts = newConfusion(make([]string, classes)).Counts
 	}
-	own, err := numbersOf(labels[0])
+	own, err := step.Numbers(labels[0])
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +137,7 @@ func scoresOf(indices []int, predictions []*tensors.Tensor) (rows [][]float64, e
 	if len(predictions) == 0 || predictions[0].Rank() != 2 || predictions[0].Shape().Dimensions[1] < 2 {
 		return nil, fmt.Errorf("the model predicts %v: a classifier's first prediction must be [n, classes], with a number for each of at least 2 classes", shapesOf(predictions))
 	}
-	scores, err := numbersOf(predictions[0])
+	scores, err := step.Numbers(predictions[0])
 	if err != nil {
 		return nil, err
 	}
@@ -171,49 +170,6 @@ func largest(scores []float64) (at int) {
 		}
 	}
 	return at
-}
-
-// numbersOf returns the values of a tensor of any type; a true one is 1.
-func numbersOf(t *tensors.Tensor) (all []float64, err error) {
-	err = t.ConstFlatData(func(flat any) {
-		switch flat := flat.(type) {
-		case []int8:
-			all = floats(flat)
-		case []int16:
-			all = floats(flat)
-		case []int32:
-			all = floats(flat)
-		case []int64:
-			all = floats(flat)
-		case []uint8:
-			all = floats(flat)
-		case []float32:
-			all = floats(flat)
-		case []float64:
-			all = slices.Clone(flat)
-		case []bool:
-			all = make([]float64, len(flat))
-			for i, yes := range flat {
-				if yes {
-					all[i] = 1
-				}
-			}
-		default: // The others are rare, and reflection is slow.
-			values := reflect.ValueOf(flat)
-			for i := range values.Len() {
-				all = append(all, shapes.ConvertTo[float64](values.Index(i).Interface()))
-			}
-		}
-	})
-	return all, err
-}
-
-func floats[T int8 | int16 | int32 | int64 | uint8 | float32](flat []T) []float64 {
-	all := make([]float64, len(flat))
-	for i, x := range flat {
-		all[i] = float64(x)
-	}
-	return all
 }
 
 func shapesOf(all []*tensors.Tensor) (each []string) {

@@ -1,20 +1,24 @@
 package trainer
 
-import "time"
+import (
+	"time"
+
+	"gonbatch/trainer/internal/step"
+)
 
 // clock measures for how long the steps of an epoch wait for their batches, and how long they take.
 type clock struct {
 	waited, stepped time.Duration
-	since           time.Time            // When the phase began that is going on.
-	ran             map[programKind]bool // The programs that have run, and so are compiled.
-	wait            time.Duration        // Of this batch.
+	since           time.Time          // When the phase began that is going on.
+	ran             map[step.Kind]bool // The programs that have run, and so are compiled.
+	wait            time.Duration      // Of this batch.
 }
 
 // begin begins an epoch.
 func (c *clock) begin() {
 	c.waited, c.stepped = 0, 0
 	if c.ran == nil {
-		c.ran = map[programKind]bool{}
+		c.ran = map[step.Kind]bool{}
 	}
 }
 
@@ -30,7 +34,7 @@ func (c *clock) arrives() (asked, arrived time.Time) {
 
 // ends notes that the batch's program has ended, and returns from when to when it ran. The first
 // time, the program is compiled too, which doesn't count.
-func (c *clock) ends(kind programKind) (began, ended time.Time) {
+func (c *clock) ends(kind step.Kind) (began, ended time.Time) {
 	began, ended = c.since, time.Now()
 	if c.ran[kind] {
 		c.waited += c.wait

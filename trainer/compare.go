@@ -8,6 +8,7 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/internal/plural"
+	"gonbatch/trainer/internal/step"
 )
 
 // comparePosition returns an error if the position would mean something else under this
@@ -127,7 +128,7 @@ func (t *Trainer) compareEpoch(at position) error {
 // comparePrecision refuses weights of another type, which no program of this training run could
 // use.
 func (t *Trainer) comparePrecision(at position) error {
-	if precision(at.Precision).weights() != precision(t.config.Precision).weights() {
+	if step.Precision(at.Precision).Weights() != step.Precision(t.config.Precision).Weights() {
 		return fmt.Errorf("its weights have the precision %q, this training run has %q: use the same, or another checkpoint.dir", at.Precision, t.config.Precision)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/trainer/internal/step"
 )
 
 // Config says how to train. The zero value of each field is a sensible default, but a zero that a
@@ -325,9 +326,9 @@ func (c *Config) check() error {
 		name, value string
 		values      []string
 	}{
-		{"precision", c.Precision, precisions},
+		{"precision", c.Precision, step.Precisions},
 		{"gradient_compression", c.GradientCompression, []string{noCompression, bf16Compression}},
-		{"strategy", c.Strategy, []string{"auto", "single", "spmd", "ddp", zero1}},
+		{"strategy", c.Strategy, []string{"auto", "single", "spmd", "ddp", step.Zero1}},
 		{"early_stopping.mode", c.EarlyStopping.Mode, []string{"", "min", "max"}},
 		{"checkpoint.mode", c.Checkpoint.Mode, []string{"", "min", "max"}},
 		{"checkpoint.resume", c.Checkpoint.Resume, []string{"auto", "never", "must"}},
@@ -359,3 +360,9 @@ func (c Config) checkpointDir(env rundir.Env) string {
 	}
 	return ""
 }
+
+// The values of Config.GradientCompression.
+const (
+	noCompression   = "none"
+	bf16Compression = "bf16"
+)

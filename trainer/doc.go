@@ -23,9 +23,8 @@
 // (Config.LogHistogramsEvery), and to MLflow also the model at the end. A logger that fails or
 // hangs never stops the training. After a restart, a logger has each step once.
 //
-// The loop uses GoMLX's own train.Trainer, which compiles a step, its gradients and the optimizer's
-// update into one XLA program. The all-reduce of the gradients is part of that program (see package
-// distributed).
+// A step, its gradients and the optimizer's update are compiled into one XLA program. The
+// all-reduce of the gradients is part of that program (see package distributed).
 //
 // # Checkpoints
 //

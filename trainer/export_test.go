@@ -3,6 +3,8 @@ package trainer
 import (
 	"testing"
 	"time"
+
+	"gonbatch/trainer/internal/step"
 )
 
 // NewProcess resets what this package knows about earlier training runs of the process: the test
@@ -29,14 +31,11 @@ func PlateauFactors(c ScheduleConfig, values []float64) (factors []float64) {
 	return factors
 }
 
-// WeightOf finds the weight of a variable of an optimizer.
-var WeightOf = weightOf[bool]
-
 // DivideSmall makes a test divide weights of any size by default.
 func DivideSmall(t *testing.T) {
-	least := leastDivided
-	leastDivided = 1
-	t.Cleanup(func() { leastDivided = least })
+	least := step.LeastDivided
+	step.LeastDivided = 1
+	t.Cleanup(func() { step.LeastDivided = least })
 }
 
 // Half rounds to half precision.

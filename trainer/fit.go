@@ -15,6 +15,7 @@ import (
 	"gonbatch/data/load"
 	"gonbatch/distributed"
 	"gonbatch/internal/unread"
+	"gonbatch/trainer/internal/step"
 )
 
 // Fit trains until it reaches one of the configured limits. validation may be nil. WithValidation
@@ -145,12 +146,12 @@ func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 			limit = batches
 		}
 	}
-	t.stepper.trainBounds.forget()
+	t.step.Train.Forget()
 	return t.world.Loader(training, distributed.LoaderOptions{
 		BatchSize: c.BatchSize, Limit: limit, Shuffle: !c.inOrder(), FillLast: !*c.DropLast, Seed: c.Seed,
 		Loading: distributed.Loading(c.Loader), Epochs: cmp.Or(c.MaxEpochs, math.MaxInt), ModelParallel: c.ModelParallel,
 		Observe: func(phase string, began time.Time) { t.trace().add(loadingTrack, phase, began, time.Now(), 0) },
-		Check:   t.stepper.trainBounds.check,
+		Check:   t.step.Train.Check,
 	})
 }
 
@@ -168,9 +169,9 @@ type run struct {
 	saveDue                   bool // A checkpoint must be written at the next possible point.
 	stopped                   int32
 	clock                     clock
-	lossScale, skippedUpdates float64     // Of 16-mixed.
-	firstLoss                 float64     // Of this rank's first batch in this Fit; 0 once sayGrown has warned.
-	kind                      programKind // Of the step that runs now.
+	lossScale, skippedUpdates float64   // Of 16-mixed.
+	firstLoss                 float64   // Of this rank's first batch in this Fit; 0 once sayGrown has warned.
+	kind                      step.Kind // Of the step that runs now.
 }
 
 func (r *run) fit(training data.Dataset) error {
@@ -192,7 +193,7 @@ func (r *run) fit(training data.Dataset) error {
 			return r.withSaved(err)
 		}
 	}
-	if !r.stepper.built && r.snapshot == nil {
+	if !r.step.Built() && r.snapshot == nil {
 		r.finishAtLimit()
 		return r.call(onFitEnd) // A callback ended it before there was a model to save.
 	}
@@ -261,7 +262,7 @@ func (r *run) batches() error {
 		asked, arrived := r.clock.arrives()
 		r.trace().add(trainingTrack, "wait for batch", asked, arrived, r.at.Step+1)
 		r.kind = r.kindOf(first + i)
-		return r.stepper.programs.train[r.kind]
+		return r.step.Training(r.kind)
 	}
 	if err := r.beforeBatch(); err != nil {
 		return err
@@ -299,9 +300,9 @@ func (r *run) beforeBatch() error {
 // the same update.
 func (r *run) afterBatch(results []*tensors.Tensor) error {
 	update := r.plan.isUpdate(r.at.Batch)
-	step, err := r.stepper.takeStep(results, len(r.trainingNames()))
+	result, err := r.step.Take(results, len(r.trainingNames()))
 	if err == nil {
-		err = r.takeLosses(step)
+		err = r.takeLosses(result)
 	}
 	if err != nil {
 		return err
@@ -319,7 +320,7 @@ func (r *run) afterBatch(results []*tensors.Tensor) error {
 	if err := r.call(onBatchEnd); err != nil || !update {
 		return err
 	}
-	return r.afterUpdate(step.gradients)
+	return r.afterUpdate(result.Gradients)
 }
 
 func (r *run) afterUpdate(gradients []float32) error {
@@ -355,15 +356,15 @@ func (r *run) afterUpdate(gradients []float32) error {
 }
 
 // kindOf returns the kind of program that a batch of an epoch, counted from 0, needs.
-func (r *run) kindOf(batch int) programKind {
+func (r *run) kindOf(batch int) step.Kind {
 	every := int64(r.config.LogHistogramsEvery)
 	switch {
 	case !r.plan.isUpdate(batch):
-		return accumulates
+		return step.Accumulates
 	case every > 0 && (r.at.Step+1)%every == 0:
-		return updatesAndShows
+		return step.UpdatesAndShows
 	}
-	return updates
+	return step.Updates
 }
 
 func (r *run) endEpoch() error {
@@ -389,7 +390,7 @@ func (r *run) endEpoch() error {
 func (r *run) withSaved(err error) error {
 	var failed *load.Error
 	atUpdate := r.at.Batch == 0 || r.plan.isUpdate(r.at.Batch-1)
-	if !errors.As(err, &failed) || r.world.Size() > 1 || !atUpdate || !r.stepper.built || r.saver == nil {
+	if !errors.As(err, &failed) || r.world.Size() > 1 || !atUpdate || !r.step.Built() || r.saver == nil {
 		return err
 	}
 	if saveErr := errors.Join(r.save(), r.saver.wait()); saveErr != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/checkpoint"
+	"gonbatch/trainer/internal/step"
 )
 
 // Target is the variable that a tensor of another library's file becomes.
@@ -86,7 +87,7 @@ func rename(s *checkpoint.Snapshot, file map[string]*tensors.Tensor, targets map
 	for _, name := range slices.Sorted(maps.Keys(targets)) {
 		to := targets[name]
 		described := fmt.Sprintf("%s, %s", name, file[name].Shape())
-		if err := checkScope(to.Variable); err != nil {
+		if err := step.CheckScope(to.Variable); err != nil {
 			return nil, fmt.Errorf("%s: %w", described, err)
 		}
 		if other, ok := was[to.Variable]; ok {

@@ -6,41 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/compute/dtypes/float16"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
 )
 
 // histogramValues is the maximum number of values in a histogram. A larger tensor is sampled at
 // equal distances.
 const histogramValues = 1 << 20
-
-// shownGradient is a gradient that a program returns.
-type shownGradient struct {
-	name string // Of the variable.
-	size int
-}
-
-// showGradients makes the gradients of all objectives, one after the other in one row, results of
-// the program: averaged over the ranks but not yet clipped.
-func (s *draft) showGradients(scopes []*model.Scope, gradients []*graph.Node) {
-	s.stepper.shown = nil
-	for _, scope := range scopes {
-		for _, v := range trained(scope, s.graph) {
-			s.stepper.shown = append(s.stepper.shown, shownGradient{name: v.Path()})
-		}
-	}
-	flat := make([]*graph.Node, len(gradients))
-	for i, gradient := range gradients {
-		s.stepper.shown[i].size = gradient.Shape().Size()
-		flat[i] = graph.ConvertDType(graph.Reshape(gradient, gradient.Shape().Size()), dtypes.Float32)
-	}
-	if s.shownHere = flat[0]; len(flat) > 1 {
-		s.shownHere = graph.Concatenate(flat, 0)
-	}
-}
 
 // logHistograms logs, on rank 0, the gradients of this update and the weights after it. It leaves
 // out the gradients of an update that was skipped because they have overflowed.
@@ -48,9 +20,9 @@ func (r *run) logHistograms(gradients []float32) error {
 	if gradients == nil || r.logger == nil {
 		return nil
 	}
-	skipped := r.stepper.lossScale != nil && slices.ContainsFunc(gradients, notFinite)
-	for _, shown := range r.stepper.shown {
-		own, name := gradients[:shown.size], shown.name
+	skipped := r.step.ScalesLoss() && slices.ContainsFunc(gradients, notFinite)
+	for _, shown := range r.step.Shown() {
+		own, name := gradients[:shown.Size], shown.Name
 		gradients = gradients[len(own):]
 		if !skipped {
 			if err := r.logger.Histogram(r.at.Step, "gradients/"+strings.TrimPrefix(name, "/"), sampled(own, asFloat)); err != nil {

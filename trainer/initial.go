@@ -12,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/checkpoint"
+	"gonbatch/trainer/internal/step"
 )
 
 // InitFrom initializes the model with the weights of another training run: those under the scopes,
@@ -56,7 +57,7 @@ func (t *Trainer) weights() (*checkpoint.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(s.Tensors, func(path string, _ *tensors.Tensor) bool { return !s.Weights[path] || t.stepper.state[path] })
+	maps.DeleteFunc(s.Tensors, func(path string, _ *tensors.Tensor) bool { return !s.Weights[path] || t.step.IsState(path) })
 	maps.DeleteFunc(s.Weights, func(path string, _ bool) bool { return s.Tensors[path] == nil })
 	s.Path = "the trainer " + t.config.Name
 	return s, nil
@@ -148,10 +149,10 @@ func (t *Trainer) begin() error {
 func (i *initial) check(s *checkpoint.Snapshot) error {
 	all := slices.Sorted(maps.Keys(s.Weights))
 	for _, scope := range i.scopes {
-		if err := checkScope(scope); err != nil {
+		if err := step.CheckScope(scope); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(all, func(path string) bool { return under(path, scope) }) {
+		if !slices.ContainsFunc(all, func(path string) bool { return step.Under(path, scope) }) {
 			return fmt.Errorf("there are no weights under %q, only under %q", scope, topScopes(all))
 		}
 	}
@@ -163,7 +164,7 @@ func (i *initial) check(s *checkpoint.Snapshot) error {
 
 // wants reports whether a weight must be initialized.
 func (i *initial) wants(path string) bool {
-	return len(i.scopes) == 0 || slices.ContainsFunc(i.scopes, func(scope string) bool { return under(path, scope) })
+	return len(i.scopes) == 0 || slices.ContainsFunc(i.scopes, func(scope string) bool { return step.Under(path, scope) })
 }
 
 // checkInitial compares the model, once built, with its initial weights. It does nothing if a
@@ -173,10 +174,22 @@ func (t *Trainer) checkInitial() error {
 		if i.snapshot == nil || t.origin.Found || t.best != "" {
 			continue
 		}
-		wanted := func(path string) bool { return i.wants(path) && !t.stepper.state[path] }
+		wanted := func(path string) bool { return i.wants(path) && !t.step.IsState(path) }
 		if err := i.snapshot.CheckWeights(t.store, wanted); err != nil {
 			return fmt.Errorf("%s: %w", i.name, i.explain(err, t.store))
 		}
 	}
 	return nil
+}
+
+// topScopes returns the first elements of paths.
+func topScopes(paths []string) (all []string) {
+	for _, path := range paths {
+		if end := strings.IndexByte(path[1:], '/'); end >= 0 {
+			path = path[:end+1]
+		}
+		all = append(all, path)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

@@ -5,29 +5,30 @@ import (
 
 	"gonbatch/distributed"
 	"gonbatch/internal/rundir"
+	"gonbatch/trainer/internal/step"
 )
 
 // takeLosses takes a batch's losses and training metrics.
-func (r *run) takeLosses(step stepResult) error {
-	if step.scale != nil {
-		if err := r.takeScale(step.scale); err != nil {
+func (r *run) takeLosses(result step.Result) error {
+	if result.LossScale != nil {
+		if err := r.takeScale(result.LossScale); err != nil {
 			return err
 		}
 	}
-	if r.loss = step.values[0]; r.at.Step == r.firstStep && r.firstLoss == 0 {
+	if r.loss = result.Values[0]; r.at.Step == r.firstStep && r.firstLoss == 0 {
 		r.firstLoss = r.loss
 	}
 	names := r.task.trainingLosses()
-	for i, value := range step.values {
+	for i, value := range result.Values {
 		losses, finite, weight := r.at.losses(i), !math.IsNaN(value) && !math.IsInf(value, 0), 1.
-		if step.weights != nil {
-			weight = step.weights[i]
+		if result.Weights != nil {
+			weight = result.Weights[i]
 		}
 		switch {
 		case finite:
 			losses.add(value, weight)
 		case i >= len(names): // A metric of no number says nothing about the training.
-		case step.scale == nil: // Else the update is skipped.
+		case result.LossScale == nil: // Else the update is skipped.
 			losses.add(value, weight)
 			return r.diverged(r.lossName(i), value)
 		}
@@ -52,4 +53,18 @@ func (r *run) diverged(name string, value float64) error {
 		r.world.Abort(&distributed.FailureError{Kind: rundir.NaN, Err: err})
 	}
 	return err
+}
+
+// leastScale ends a training run. Gradients that overflow with it are no matter of the scale. It is
+// the --min-loss-scale of fairseq.
+const leastScale = 1e-4
+
+// takeScale takes the scale after a step, and ends a training run whose gradients overflow with any
+// scale.
+func (r *run) takeScale(state []float32) error {
+	r.lossScale, r.skippedUpdates = float64(state[0]), float64(state[1])
+	if r.lossScale < leastScale {
+		return r.diverged("the loss scale, which halves whenever a gradient overflows in float16,", r.lossScale)
+	}
+	return nil
 }

@@ -46,7 +46,7 @@ func (t *Trainer) validationMetrics() (names []string) {
 	for _, v := range t.further {
 		stages = append(stages, v.stage())
 	}
-	for _, m := range t.stepper.programs.evaluation.metrics {
+	for _, m := range t.step.Evaluation().EvalMetrics() {
 		for _, stage := range stages {
 			names = append(names, metricName(stage, m.Name(), ""))
 		}
@@ -58,8 +58,8 @@ func (t *Trainer) validationMetrics() (names []string) {
 // trainingNames returns the names of the losses and metrics of the training itself.
 func (t *Trainer) trainingNames() []string {
 	names := t.task.trainingLosses()
-	for _, m := range t.trainMetrics {
-		names = append(names, m.logged())
+	for _, m := range t.choices.TrainMetrics {
+		names = append(names, loggedMetric(m))
 	}
 	return names
 }

@@ -4,9 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"gonbatch/trainer/internal/step"
+
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
 // learningRate is the hyper-parameter with an optimizer's own rate, before any schedule.
@@ -145,4 +150,19 @@ func shortest(x float64) float64 {
 		return x // It is beyond float32's range.
 	}
 	return short
+}
+
+// elementwise are the types of the optimizers that compute each element of a weight from the same
+// element of its gradient and of their state, and whose state has known names. The first is that of
+// Adam, AdamW, Adamax and RMSProp.
+var elementwise = []reflect.Type{reflect.TypeOf(optimizer.Adam().Done()), reflect.TypeOf(optimizer.StochasticGradientDescent().Done()), reflect.TypeFor[SGD]()}
+
+// checkElementwise returns an error if the strategy can't divide an objective's update.
+func checkElementwise(c Config, objectives []Objective) error {
+	for _, o := range objectives {
+		if kind := reflect.TypeOf(o.Optimizer); c.Strategy == step.Zero1 && !slices.Contains(elementwise, kind) {
+			return fmt.Errorf("strategy: %q can't divide the state of the optimizer %s among the ranks: use Adam, AdamW, Adamax, RMSProp or SGD, or strategy \"ddp\"", step.Zero1, kind)
+		}
+	}
+	return nil
 }

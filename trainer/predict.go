@@ -67,9 +67,9 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, lists iter.Seq[[
 	if t.task.model == nil {
 		return errors.New("the task has no model to predict with: give it one with WithPredict")
 	}
-	t.stepper.predictBounds.forget()
-	options := distributed.EvaluateOptions{Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.stepper.predictBounds.check}
-	if t.stepper.division.Divides() {
+	t.step.Predict.Forget()
+	options := distributed.EvaluateOptions{Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.step.Predict.Check}
+	if t.step.Divides() {
 		run := func(b train.DistributedBatch, indices []int) error { return t.predictSpread(b, indices, f) }
 		return predictEach(ctx, lists, t.world.SpreadBatches(ds, lists, options), run)
 	}
@@ -101,7 +101,7 @@ func predictEach[B interface{ Finalize() error }](ctx context.Context, lists ite
 
 func (t *Trainer) predictBatch(batch train.Batch, indices []int, f useBatch) error {
 	defer load.Finalize(batch.Labels)
-	predictions, err := t.stepper.programs.prediction.Run(train.Batch{Inputs: batch.Inputs})
+	predictions, err := t.step.Prediction().Run(train.Batch{Inputs: batch.Inputs})
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (t *Trainer) usePredictions(indices []int, predictions, labels []*tensors.T
 func (t *Trainer) predictSpread(batch train.DistributedBatch, indices []int, f useBatch) error {
 	labels := train.DistributedBatch{Labels: batch.Labels}
 	defer labels.Finalize() //nolint:errcheck // what isn't freed now is freed by the garbage collector
-	predictions, err := t.stepper.programs.prediction.RunSharded(train.DistributedBatch{Inputs: batch.Inputs})
+	predictions, err := t.step.Prediction().RunSharded(train.DistributedBatch{Inputs: batch.Inputs})
 	if err != nil {
 		return err
 	}

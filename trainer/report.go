@@ -29,7 +29,7 @@ func (r *run) report() error {
 	}
 	waited, stepped := sums[len(sums)-2], sums[len(sums)-1]
 	sums = sums[:len(sums)-2]
-	if len(sums) > 1 && sums[1] == 0 && r.stepper.lossScale == nil && !r.saidNaN {
+	if len(sums) > 1 && sums[1] == 0 && !r.step.ScalesLoss() && !r.saidNaN {
 		r.saidNaN = true
 		r.printf("%swarning: no label of the last batches has counted for the loss, before update %d: are all of them masked, or are their weights 0?\n", r.label(), r.at.Step)
 	}
@@ -45,7 +45,7 @@ func (r *run) report() error {
 	if waited+stepped > 0 {
 		values["train/data_wait"] = waited / (waited + stepped)
 	}
-	if r.stepper.lossScale != nil {
+	if r.step.ScalesLoss() {
 		values["train/loss_scale"], values["train/skipped_updates"] = r.lossScale, r.skippedUpdates
 	}
 	values["epoch"] = float64(r.at.Epoch) + float64(r.at.Batch)/float64(r.plan.batches)

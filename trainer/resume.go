@@ -129,8 +129,7 @@ func (t *Trainer) load() error {
 	if t.snapshot, err = t.shared(t.snapshot, from); err != nil {
 		return fmt.Errorf("share %s: %w", from.Path, err)
 	}
-	t.stepper.state = from.At.stateIn(t.snapshot)
-	if err := t.stepper.parts.cut(t.snapshot, t.stepper.state); err != nil {
+	if err := t.step.Resume(t.snapshot, from.At.stateIn(t.snapshot)); err != nil {
 		return fmt.Errorf("%s: %w", from.Path, err)
 	}
 	t.matchAverages(t.snapshot)
@@ -275,7 +274,7 @@ func (t *Trainer) restoreAll() error {
 	if err := t.snapshot.Create(t.store); err != nil {
 		return err
 	}
-	t.stepper.parts.keep(t.store)
+	t.step.KeepParts()
 	_, err := t.randoms.set() // The snapshot has rank 0's.
 	return err
 }
@@ -284,7 +283,7 @@ func (t *Trainer) restoreAll() error {
 // checkpoint's, or else the initial ones. All ranks get the same weights. The dataset's first
 // example shows the model the shapes of its inputs; ds is nil for a model that is built later.
 func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
-	if t.stepper.built || t.isReady {
+	if t.step.Built() || t.isReady {
 		return nil
 	}
 	if err := t.load(); err != nil {
@@ -297,7 +296,7 @@ func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
 		return nil
 	}
 	t.isReady = true
-	if err := t.world.ShareModel(ctx, t.stepper.programs.evaluation, ds); err != nil {
+	if err := t.world.ShareModel(ctx, t.step.Evaluation(), ds); err != nil {
 		return err
 	}
 	return t.randoms.restore()
@@ -349,4 +348,19 @@ func (t *Trainer) checkRestored() error {
 	err := t.snapshot.Check(t.store, t.newVariables()...)
 	t.snapshot = nil
 	return err
+}
+
+// stateIn returns the variables of a checkpoint that are the optimizers'. They may never ask for
+// these: the training run may have ended. Older versions did not list them.
+func (p position) stateIn(s *checkpoint.Snapshot) map[string]bool {
+	state := map[string]bool{}
+	for _, path := range p.State {
+		state[path] = true
+	}
+	for path := range s.Tensors {
+		if p.State == nil && !s.Weights[path] {
+			state[path] = true
+		}
+	}
+	return state
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -114,7 +113,7 @@ func (r *run) save() error {
 	if err != nil {
 		return err
 	}
-	whole, err := r.stepper.parts.join(r.store, r.snapshot)
+	whole, err := r.step.WholeState(r.snapshot)
 	if err := r.world.Together(err); err != nil {
 		return fmt.Errorf("save a checkpoint: put together the parts of the ranks: %w", err)
 	}
@@ -154,7 +153,7 @@ func (r *run) wholePosition() (position, error) {
 		at.Writer = r.saver.others.self
 	}
 	at.BeganAfter = r.beganAfter
-	at.State = slices.Sorted(maps.Keys(r.stepper.state))
+	at.State = r.step.State()
 	at.Metrics = checkpoint.Metrics(maps.Clone(r.metrics))
 	var err error
 	if at.Stream, err = r.wholeStream(at.Stream); err != nil {
@@ -176,7 +175,7 @@ func (r *run) hand(at position, ranks [][]byte, whole map[string]*tensors.Tensor
 	if err != nil {
 		return err
 	}
-	r.stepper.markWeights(snapshot)
+	r.step.MarkWeights(snapshot)
 	maps.Copy(snapshot.Tensors, whole)
 	snapshot.Step = at.Step
 	snapshot.WorldSize = r.world.Size()

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/internal/plural"
+	"gonbatch/trainer/internal/step"
 )
 
 // SGD is stochastic gradient descent with momentum and weight decay. It computes the same as
@@ -77,7 +78,7 @@ func (o SGD) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Nod
 		panic(err)
 	}
 	g := gradients[0].Graph()
-	variables := trained(scope, g)
+	variables := step.Trained(scope, g)
 	if len(variables) != len(gradients) {
 		panic(fmt.Errorf("trainer.SGD: %s for %s under %q: were variables made in between?", plural.Of(len(gradients), "gradient"), plural.Of(len(variables), "variable"), scope.Scope()))
 	}

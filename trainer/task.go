@@ -6,6 +6,9 @@ import (
 	"path"
 	"strings"
 
+	"gonbatch/internal/dtype"
+
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/loss"
@@ -185,19 +188,10 @@ func (t Task) checkMetricNames() error {
 	return nil
 }
 
-// lossOf builds a loss. Most losses panic if there are no labels, but don't say so.
-func lossOf(f loss.LossFn, labels, predictions []*graph.Node) *graph.Node {
-	defer func() {
-		if len(labels) > 0 {
-			return
-		}
-		if failure := recover(); failure != nil {
-			panic(fmt.Errorf("the loss failed, and the dataset has no labels: give it labels, or use a loss without them: %v", failure))
-		}
-	}()
-	value := f(labels, predictions)
-	if !value.Shape().IsScalar() {
-		value = graph.ReduceAllMean(value)
-	}
-	return value
-}
+// ComputeDType returns the element type in which the precision of the training run computes
+// (Config.Precision): Float32 outside of one. A model whose inputs are integers, such as tokens,
+// doesn't see it in them. It converts what it looks up for them:
+//
+//	x := layers.Embedding(scope, tokens, dtypes.Float32, vocabulary, width)
+//	x = graph.ConvertDType(x, trainer.ComputeDType(x))
+func ComputeDType(node *graph.Node) dtypes.DType { return dtype.Of(node.Graph()).Compute }

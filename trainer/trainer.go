@@ -16,33 +16,29 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/unread"
 	"gonbatch/logger"
+	"gonbatch/trainer/internal/step"
 )
 
 // Trainer trains a task. It must be used by one goroutine at a time, and all ranks must call the
 // same methods in the same order.
 type Trainer struct {
-	env          environment
-	world        *distributed.World
-	given        Config // By the program, without flags, defaults and names.
-	config       Config
-	task         Task
-	store        *model.Store
-	stepper      *stepper
-	rates        *rates
-	callbacks    []Callback
-	further      []validationSet
-	frozen       []string
-	axes         []axisChoice
-	scales       []scale
-	decays       decays
-	changes      []GradientFn
-	trainMetrics []trainMetric
-	logger       logger.Logger // Nil on all ranks but 0, and if nothing is logged.
-	display      *display
-	profiler     *profiler // Nil if there is nothing to record.
-	saver        *saver    // Nil if there are no checkpoints.
-	randoms      *randoms
-	out          io.Writer
+	env       environment
+	world     *distributed.World
+	given     Config // By the program, without flags, defaults and names.
+	config    Config
+	task      Task
+	store     *model.Store
+	choices   step.Options // What the program's options say about the step.
+	step      *step.Step
+	rates     *rates
+	callbacks []Callback
+	further   []validationSet
+	logger    logger.Logger // Nil on all ranks but 0, and if nothing is logged.
+	display   *display
+	profiler  *profiler // Nil if there is nothing to record.
+	saver     *saver    // Nil if there are no checkpoints.
+	randoms   *randoms
+	out       io.Writer
 
 	loaded    bool                 // The newest checkpoint was looked for, and read if there is one.
 	origin    origin               // That checkpoint.
@@ -157,7 +153,7 @@ func (t *Trainer) open() error {
 	if err := t.rates.forget(); err != nil {
 		return err
 	}
-	for _, scope := range []string{averageScope, scaleScope} { // Of an earlier training run.
+	for _, scope := range []string{step.AverageScope, step.ScaleScope} { // Of an earlier training run.
 		if err := t.store.DeleteVariablesInScope(scope); err != nil {
 			return fmt.Errorf("trainer: delete %s: %w", scope, err)
 		}
@@ -170,20 +166,10 @@ func (t *Trainer) open() error {
 		return fmt.Errorf("trainer: seed %d: %w", t.config.Seed, err)
 	}
 	optimizer.GetGlobalStepVar(t.store)
-	division, err := t.world.Divide(t.store, t.config.ModelParallel, t.axisOf)
-	if err != nil {
-		return fmt.Errorf("trainer: model_parallel: %w", err)
+	var err error
+	if t.step, err = step.New(t.stepOptions()); err != nil {
+		return fmt.Errorf("trainer: %w", err)
 	}
-	t.stepper = &stepper{
-		said:     map[string]bool{},
-		division: division, axes: t.axes,
-		world: t.world, store: t.store, task: t.task, precision: precision(t.config.Precision),
-		clipNorm: t.config.GradientClipNorm, clipValue: t.config.GradientClipValue, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches,
-		compression: t.config.GradientCompression, localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales, decays: t.decays, changes: t.changes, trainMetrics: t.trainMetrics,
-		parts: newParts(t.world, t.config), lossScale: newLossScale(t.store, precision(t.config.Precision), t.world.Size()), printf: t.printf,
-		afterShare: t.randoms.restore, afterBuild: t.built,
-	}
-	t.stepper.open()
 	t.display = newDisplay(t.out, t.world.IsMain(), t.env.InRun())
 	t.listener = listen(t.world, t.env.RequeueCode)
 	if t.profiler, err = newProfiler(t.config.Profile); err != nil {
@@ -201,6 +187,19 @@ func (t *Trainer) open() error {
 	}
 	t.listener.add(t)
 	return nil
+}
+
+// stepOptions says what the training's programs are.
+func (t *Trainer) stepOptions() step.Options {
+	o, c := t.choices, t.config
+	o.World, o.Store, o.Printf, o.AfterShare, o.AfterBuild = t.world, t.store, t.printf, t.randoms.restore, t.built
+	o.Model, o.Loss, o.EvalLoss, o.Losses, o.Metrics = step.ModelFn(t.task.model), t.task.loss, t.task.evalLoss, step.BuildFn(t.task.step), t.task.metrics
+	for _, objective := range t.task.objectives {
+		o.Objectives = append(o.Objectives, step.Objective{Name: objective.Name, Scope: objective.Scope, Optimizer: objective.Optimizer, Decays: hasDecay(objective)})
+	}
+	o.Precision, o.ClipNorm, o.ClipValue, o.EMADecay, o.Accumulate = step.Precision(c.Precision), c.GradientClipNorm, c.GradientClipValue, c.EMADecay, c.AccumulateGradBatches
+	o.Compress, o.LocalNorms, o.ShareUpdate, o.ModelParallel = c.GradientCompression == bf16Compression, c.LocalBatchNorm, c.Strategy == step.Zero1, c.ModelParallel
+	return o
 }
 
 // openLogger opens the logger on rank 0, and leaves it nil on other ranks.
@@ -312,12 +311,35 @@ func checkWorld(c Config, w *distributed.World, env environment) error {
 	if err := checkModelParallel(c, w); err != nil {
 		return err
 	}
-	fits := c.Strategy == "auto" || c.Strategy == is || c.Strategy == zero1 && is != "spmd"
+	fits := c.Strategy == "auto" || c.Strategy == is || c.Strategy == step.Zero1 && is != "spmd"
 	if !fits {
 		return fmt.Errorf("strategy: %q, but this is %s: start it accordingly (ddp and zero1: submit --nodes or --tasks; spmd: one task, all devices; single: one task, %s=1)", c.Strategy, w, rundir.EnvDevices)
 	}
 	if c.Deterministic && w.Platform() != "cpu" && !strings.Contains(env.getenv("XLA_FLAGS"), "--xla_gpu_deterministic_ops=true") {
 		return fmt.Errorf("deterministic: XLA on a GPU needs an option for it before the program starts: submit --env XLA_FLAGS=--xla_gpu_deterministic_ops=true")
+	}
+	return nil
+}
+
+// fitDevices lets a world use fewer devices for a batch that they can't share. Devices that have
+// parts of the weights stay.
+func fitDevices(c Config, w *distributed.World) error {
+	if c.ModelParallel > 1 {
+		return nil
+	}
+	return w.FitDevices(c.BatchSize)
+}
+
+// checkModelParallel compares the option with the strategy and the world.
+func checkModelParallel(c Config, w *distributed.World) error {
+	if c.ModelParallel <= 1 {
+		return nil
+	}
+	if c.Strategy != "auto" && c.Strategy != "spmd" {
+		return fmt.Errorf("model_parallel: %d with strategy %q: only spmd, several devices of one process, divides weights: leave one of the two out", c.ModelParallel, c.Strategy)
+	}
+	if err := w.CheckModelParallel(c.ModelParallel); err != nil {
+		return fmt.Errorf("model_parallel: %w", err)
 	}
 	return nil
 }

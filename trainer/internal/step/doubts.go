@@ -1,4 +1,4 @@
-package trainer
+package step
 
 import (
 	"slices"
@@ -10,20 +10,20 @@ import (
 
 // sayDoubts warns once of what is most likely a mistake in a model, because it computes what nobody
 // would want. A task with a step of its own has no outputs that are known.
-func (s *stepper) sayDoubts(g *graph.Graph, inputs, outputs []*graph.Node) {
+func (s *Step) sayDoubts(g *graph.Graph, inputs, outputs []*graph.Node) {
 	if !s.once("doubts") {
 		return
 	}
 	if len(inputs) > 0 && len(outputs) > 0 && train.GetMainLoss(g) == nil && !dependOn(outputs, inputs) {
-		s.printf("warning: the model's output does not depend on its inputs, so it is the same for all examples: does its function use them?\n")
+		s.Printf("warning: the model's output does not depend on its inputs, so it is the same for all examples: does its function use them?\n")
 	}
-	if s.trainBounds.copied {
-		s.printf("warning: the labels are the inputs: a model that is to predict the next token needs labels that are one token ahead\n")
+	if s.Train.copied {
+		s.Printf("warning: the labels are the inputs: a model that is to predict the next token needs labels that are one token ahead\n")
 	}
 	for _, n := range g.Nodes() {
 		logits, name := twice(n)
 		if name != "" && (len(outputs) == 0 || slices.ContainsFunc(outputs, func(o *graph.Node) bool { return sourceOf(o) == logits })) {
-			s.printf("warning: the model ends in a %s, and its loss computes another one: leave out the model's, because the loss takes logits\n", name)
+			s.Printf("warning: the model ends in a %s, and its loss computes another one: leave out the model's, because the loss takes logits\n", name)
 			return
 		}
 	}

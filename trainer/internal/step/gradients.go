@@ -1,4 +1,4 @@
-package trainer
+package step
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ import (
 	"gonbatch/internal/plural"
 )
 
-// trained returns the variables that an objective trains, in the order of their gradients.
-func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
+// Trained returns the variables that an objective trains, in the order of their gradients.
+func Trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 	var variables []*model.Variable
 	for v := range scope.IterVariables() {
 		if v.Trainable && v.InUseByGraph(g) {
@@ -29,7 +29,7 @@ func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 
 // sayUnreached warns once of variables that the loss doesn't depend on, by their gradients, which
 // are zeros then.
-func (s *stepper) sayUnreached(variables []*model.Variable, gradients []*graph.Node) {
+func (s *Step) sayUnreached(variables []*model.Variable, gradients []*graph.Node) {
 	var paths []string
 	for i, v := range variables {
 		if isZeros(gradients[i]) && !v.ChangedInGraph(gradients[i].Graph()) && s.once("unreached "+v.Path()) { // The model may move it itself.
@@ -42,7 +42,7 @@ func (s *stepper) sayUnreached(variables []*model.Variable, gradients []*graph.N
 	case n > 0:
 		paths = append(paths[:mostNamed], fmt.Sprintf("%d more", n))
 	}
-	s.printf("warning: no gradient reaches %s: the loss doesn't depend on that, or a StopGradient is between; if it is meant, say so with Freeze\n", strings.Join(paths, ", "))
+	s.Printf("warning: no gradient reaches %s: the loss doesn't depend on that, or a StopGradient is between; if it is meant, say so with Freeze\n", strings.Join(paths, ", "))
 }
 
 // mostNamed is how many variables a warning names.
@@ -57,27 +57,9 @@ func isZeros(x *graph.Node) bool {
 	return x.Type() == graph.NodeTypeConstant && x.IsScalar() && shapes.ConvertTo[float64](x.ConstantValue().Value()) == 0
 }
 
-// GradientFn builds the graph that changes the gradients of an objective. It returns as many, of
-// the same shapes, in the same order; it may return those that it is given.
-type GradientFn func(variables []*model.Variable, gradients []*graph.Node) []*graph.Node
-
-// WithGradients changes the gradients before each update, in the compiled program: it divides them
-// by their norm, for instance. change is called while the program is built, not at each update, for
-// each objective. The gradients are those of the whole batch, over all ranks and accumulated
-// batches, in float32 or float64, before they are clipped. Histograms show them before the change.
-//
-// change can also keep what it computes of the gradients, such as their norms, in variables of the
-// store that are not trainable, which a callback reads in BatchEnd.
-//
-// Several changes are made in the order of the options. They must not draw the model's random
-// numbers, which differ between ranks: the weights would differ too.
-func WithGradients(change GradientFn) Option {
-	return func(t *Trainer) { t.changes = append(t.changes, change) }
-}
-
 // changed returns the gradients that WithGradients leaves.
-func (s *stepper) changed(variables []*model.Variable, gradients []*graph.Node) []*graph.Node {
-	for _, change := range s.changes {
+func (s *Step) changed(variables []*model.Variable, gradients []*graph.Node) []*graph.Node {
+	for _, change := range s.Changes {
 		before := gradients
 		gradients = change(slices.Clone(variables), slices.Clone(gradients))
 		if len(gradients) != len(before) {
@@ -203,16 +185,35 @@ func clipped(gradients []*graph.Node, limit float64, whole func(*graph.Node) *gr
 	return scaled
 }
 
-// The values of Config.GradientCompression.
-const (
-	noCompression   = "none"
-	bf16Compression = "bf16"
-)
-
 // compressed returns the gradients in the type in which they travel, if they do.
-func (s *stepper) compressed(gradients []*graph.Node) []*graph.Node {
-	if s.compression != bf16Compression || s.world.Size() == 1 {
+func (s *Step) compressed(gradients []*graph.Node) []*graph.Node {
+	if !s.Compress || s.World.Size() == 1 {
 		return gradients
 	}
 	return convert(gradients, dtypes.BFloat16)
+}
+
+// ShownGradient is a gradient that a program returns.
+type ShownGradient struct {
+	Name string // Of the variable.
+	Size int
+}
+
+// showGradients makes the gradients of all objectives, one after the other in one row, results of
+// the program: averaged over the ranks but not yet clipped.
+func (s *draft) showGradients(scopes []*model.Scope, gradients []*graph.Node) {
+	s.Step.shown = nil
+	for _, scope := range scopes {
+		for _, v := range Trained(scope, s.graph) {
+			s.Step.shown = append(s.Step.shown, ShownGradient{Name: v.Path()})
+		}
+	}
+	flat := make([]*graph.Node, len(gradients))
+	for i, gradient := range gradients {
+		s.Step.shown[i].Size = gradient.Shape().Size()
+		flat[i] = graph.ConvertDType(graph.Reshape(gradient, gradient.Shape().Size()), dtypes.Float32)
+	}
+	if s.shownHere = flat[0]; len(flat) > 1 {
+		s.shownHere = graph.Concatenate(flat, 0)
+	}
 }

@@ -1,4 +1,4 @@
-package trainer
+package step
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/metric"
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/weigh"
@@ -25,20 +26,20 @@ type means struct {
 // meanLoss returns an objective's loss, without divisions by 0, and notes what it counts, with what
 // layers add to it: nil if nothing.
 func (s *draft) meanLoss(loss, added *graph.Node) *graph.Node {
-	mean := weigh.Loss(s.store, loss)
+	mean := weigh.Loss(s.Store, loss)
 	value := mean.Value
 	if added != nil {
-		mean = weigh.Sum(mean, weigh.Loss(s.store, added))
+		mean = weigh.Sum(mean, weigh.Loss(s.Store, added))
 	}
-	if mean.Mixed && s.divides() && s.store.IsTraining(loss.Graph()) && s.once("means") {
-		s.printf("warning: the loss adds means over different numbers of values: each batch and rank counts the same, so what the model learns depends on accumulate_grad_batches and on the number of ranks; let its terms divide by the same number, and build their mask once\n")
+	if mean.Mixed && s.divides() && s.Store.IsTraining(loss.Graph()) && s.once("means") {
+		s.Printf("warning: the loss adds means over different numbers of values: each batch and rank counts the same, so what the model learns depends on accumulate_grad_batches and on the number of ranks; let its terms divide by the same number, and build their mask once\n")
 	}
 	s.means.losses = append(s.means.losses, mean)
 	return value
 }
 
 // divides reports whether several batches or ranks share an update.
-func (s *stepper) divides() bool { return s.world.Size() > 1 || s.accumulate > 1 }
+func (s *Step) divides() bool { return s.World.Size() > 1 || s.Accumulate > 1 }
 
 // weighted returns the loss of an objective whose gradients are computed, and the factor for them.
 // Weights that are about 1 keep the size of numbers in half precision.
@@ -62,7 +63,7 @@ func (s *draft) weighted(objective int, loss *graph.Node) (weighted *graph.Node,
 // weights, which are those of present. The scopes are those of the objectives.
 func (m *means) unweighted(scopes []*model.Scope, g *graph.Graph, gradients, weights []*graph.Node) {
 	for i, weight := range m.weights {
-		own := gradients[:len(trained(scopes[i], g))]
+		own := gradients[:len(Trained(scopes[i], g))]
 		gradients = gradients[len(own):]
 		if weight != nil {
 			copy(own, distributed.Unweighted(own, weights[0]))
@@ -91,4 +92,21 @@ func (m *means) counts(g *graph.Graph, ofLosses []weigh.Mean) *graph.Node {
 		return graph.ScalarZero(g, dtypes.Float64)
 	}
 	return graph.Stack(weights, 0)
+}
+
+// Metric is a metric of the batches of a training.
+type Metric struct {
+	Name  string
+	Value metric.BaseMetricGraph // Its mean over a batch, or a value for each example.
+}
+
+// build returns a metric's mean over a batch.
+func (m Metric) build(s *draft, labels, predictions []*graph.Node) *graph.Node {
+	x := m.Value(s.Store.RootScope(), labels, predictions)
+	if x.DType() != dtypes.Float64 { // Half Precision is too coarse for the mean, and integers have none.
+		x = graph.ConvertDType(x, dtypes.Float32)
+	}
+	mean := weigh.Metric(s.Store, graph.ReduceAllMean(x))
+	s.means.metrics = append(s.means.metrics, mean)
+	return mean.Value
 }

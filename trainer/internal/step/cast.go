@@ -1,4 +1,4 @@
-package trainer
+package step
 
 import (
 	"errors"
@@ -24,22 +24,19 @@ import (
 // the type for which it asks, and their values in the graph are converted ones. The gradients pass
 // through the conversion, and are those of the weights in float32.
 
-// modelGraph builds the model, or a task's step, in the graph of its inputs.
-type modelGraph func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node
-
 // build builds a model in the precision of the training run.
-func (s *draft) build(inputs, labels []*graph.Node, f modelGraph) []*graph.Node {
+func (s *draft) build(inputs, labels []*graph.Node, f BuildFn) []*graph.Node {
 	outputs := s.buildAs(inputs, labels, f)
 	if len(outputs) > 0 {
-		if err := checkpoint.MisplacedIn(s.store, outputs[0].Graph()); err != nil {
+		if err := checkpoint.MisplacedIn(s.Store, outputs[0].Graph()); err != nil {
 			panic(fmt.Errorf("trainer: %w", err))
 		}
 	}
 	return outputs
 }
 
-func (s *draft) buildAs(inputs, labels []*graph.Node, f modelGraph) []*graph.Node {
-	types, scope, g := s.precision.types(), s.store.RootScope(), s.graph
+func (s *draft) buildAs(inputs, labels []*graph.Node, f BuildFn) []*graph.Node {
+	types, scope, g := s.Precision.types(), s.Store.RootScope(), s.graph
 	dtype.Attach(g, types)
 	if !types.Mixed() {
 		return f(scope, inputs, labels)
@@ -71,7 +68,7 @@ func (s *draft) buildAs(inputs, labels []*graph.Node, f modelGraph) []*graph.Nod
 			s.changedHere[c.variable.Path()] = value
 		}
 	}
-	if s.store.IsTraining(g) {
+	if s.Store.IsTraining(g) {
 		s.sayTypes(asked)
 	}
 	return outputs
@@ -80,25 +77,25 @@ func (s *draft) buildAs(inputs, labels []*graph.Node, f modelGraph) []*graph.Nod
 // predictionsOf builds the model of inputs that have the type in which it computes. Its results
 // have at least single precision.
 func (s *draft) predictionsOf(inputs []*graph.Node) []*graph.Node {
-	f := func(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node { return s.task.model(scope, inputs) }
-	return s.precision.outputs(s.build(inputs, nil, f))
+	f := func(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node { return s.Model(scope, inputs) }
+	return s.Precision.outputs(s.build(inputs, nil, f))
 }
 
 // sayTypes prints, once, that a model computes in single precision although the configuration says
 // otherwise.
-func (s *stepper) sayTypes(asked []request) {
+func (s *Step) sayTypes(asked []request) {
 	narrow, wide := 0, 0
 	for _, r := range asked {
 		switch {
-		case r.shape.DType == s.precision.dtype():
+		case r.shape.DType == s.Precision.dtype():
 			narrow++
 		case r.trainable && r.shape.DType.IsFloat() && r.used:
 			wide++
 		}
 	}
 	if s.once("types") && narrow == 0 && wide > 0 {
-		s.printf("precision %s: the model asks for %s in types other than %s, so it doesn't compute in it: convert what it makes of integer inputs to trainer.ComputeDType\n",
-			s.precision, plural.Of(wide, "weight"), s.precision.dtype())
+		s.Printf("precision %s: the model asks for %s in types other than %s, so it doesn't compute in it: convert what it makes of integer inputs to trainer.ComputeDType\n",
+			s.Precision, plural.Of(wide, "weight"), s.Precision.dtype())
 	}
 }
 
@@ -117,15 +114,15 @@ type cast struct {
 // prepare makes the store have the variable for which the model will ask, and g the one of this
 // store: the model may have kept another one of that name. It returns nil if the variable needs no
 // cast.
-func (s *stepper) prepare(g *graph.Graph, r request) *cast {
-	v := s.store.GetVariable(r.path) // A checkpoint's, perhaps.
+func (s *Step) prepare(g *graph.Graph, r request) *cast {
+	v := s.Store.GetVariable(r.path) // A checkpoint's, perhaps.
 	if v == nil && r.kept {
 		return nil // It is of another store.
 	}
 	if v == nil {
 		v = s.newMaster(r)
 	}
-	if r.shape.DType == s.precision.dtype() {
+	if r.shape.DType == s.Precision.dtype() {
 		return s.newCast(g, v, r)
 	}
 	if r.used {
@@ -136,9 +133,9 @@ func (s *stepper) prepare(g *graph.Graph, r request) *cast {
 
 // newCast returns nil if the model can't have the variable, because it has another shape: then
 // GoMLX says so.
-func (s *stepper) newCast(g *graph.Graph, v *model.Variable, r request) *cast {
+func (s *Step) newCast(g *graph.Graph, v *model.Variable, r request) *cast {
 	if v.DType() == r.shape.DType {
-		panic(fmt.Errorf("precision: %q keeps weights in Float32, but %s already is %s: train it with \"bf16-true\", or convert the weights with which it begins", s.precision, r.path, v.Shape()))
+		panic(fmt.Errorf("precision: %q keeps weights in Float32, but %s already is %s: train it with \"bf16-true\", or convert the weights with which it begins", s.Precision, r.path, v.Shape()))
 	}
 	if v.DType() != dtypes.Float32 || !v.Shape().EqualDimensions(r.shape) {
 		return nil
@@ -156,7 +153,7 @@ func (s *stepper) newCast(g *graph.Graph, v *model.Variable, r request) *cast {
 	if !v.HasValue() {
 		return c
 	}
-	if s.world.Devices() > 1 {
+	if s.World.Devices() > 1 {
 		c.spread, _ = v.DistributedValue() // It fails before the first program for several devices.
 	}
 	if c.spread == nil {
@@ -167,13 +164,13 @@ func (s *stepper) newCast(g *graph.Graph, v *model.Variable, r request) *cast {
 
 // newMaster creates a variable, in single precision if the model asks for it in half. Its layer
 // will give it an initializer when it asks for it again.
-func (s *stepper) newMaster(r request) *model.Variable {
-	shape, value, narrow := r.shape, r.value, r.shape.DType == s.precision.dtype()
+func (s *Step) newMaster(r request) *model.Variable {
+	shape, value, narrow := r.shape, r.value, r.shape.DType == s.Precision.dtype()
 	if narrow {
 		shape = withDType(shape, dtypes.Float32)
 	}
 	if value == nil {
-		return s.store.VariableWithShape(r.path, shape, func(*graph.Graph, shapes.Shape) *graph.Node { panic(s.onlyOnce(r)) })
+		return s.Store.VariableWithShape(r.path, shape, func(*graph.Graph, shapes.Shape) *graph.Node { panic(s.onlyOnce(r)) })
 	}
 	var err error
 	if narrow {
@@ -181,7 +178,7 @@ func (s *stepper) newMaster(r request) *model.Variable {
 	}
 	if err == nil {
 		var v *model.Variable
-		if v, err = s.store.CreateVariable(r.path, value); err == nil {
+		if v, err = s.Store.CreateVariable(r.path, value); err == nil {
 			return v
 		}
 	}
@@ -189,9 +186,9 @@ func (s *stepper) newMaster(r request) *model.Variable {
 }
 
 // onlyOnce is the error that a model didn't ask for a variable again.
-func (s *stepper) onlyOnce(r request) error {
+func (s *Step) onlyOnce(r request) error {
 	return fmt.Errorf("precision %s: the model asked for the variable %s when it was built first, but not when it was built again: "+
-		"it is built several times, so its function must ask for the same variables each time, and not keep them", s.precision, r.path)
+		"it is built several times, so its function must ask for the same variables each time, and not keep them", s.Precision, r.path)
 }
 
 // narrow gives the variable the type for which the model asks.

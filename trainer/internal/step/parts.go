@@ -1,10 +1,9 @@
-package trainer
+package step
 
 import (
 	"fmt"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -30,36 +29,13 @@ type parts struct {
 	whole map[string]shapes.Shape
 }
 
-// zero1 is the strategy's name.
-const zero1 = "zero1"
-
-// newParts returns nil if the ranks don't share the update: a single rank has all of it.
-func newParts(w *distributed.World, c Config) *parts {
-	if c.Strategy != zero1 || w.Size() == 1 {
-		return nil
-	}
-	return &parts{world: w, whole: map[string]shapes.Shape{}}
-}
-
-// elementwise are the types of the optimizers that compute each element of a weight from the same
-// element of its gradient and of their state, and whose state has known names. The first is that of
-// Adam, AdamW, Adamax and RMSProp.
-var elementwise = []reflect.Type{reflect.TypeOf(optimizer.Adam().Done()), reflect.TypeOf(optimizer.StochasticGradientDescent().Done()), reflect.TypeFor[SGD]()}
-
-// checkElementwise returns an error if the strategy can't divide an objective's update.
-func checkElementwise(c Config, objectives []Objective) error {
-	for _, o := range objectives {
-		if kind := reflect.TypeOf(o.Optimizer); c.Strategy == zero1 && !slices.Contains(elementwise, kind) {
-			return fmt.Errorf("strategy: %q can't divide the state of the optimizer %s among the ranks: use Adam, AdamW, Adamax, RMSProp or SGD, or strategy \"ddp\"", zero1, kind)
-		}
-	}
-	return nil
-}
+// Zero1 is the name of the strategy with which the ranks share the update.
+const Zero1 = "zero1"
 
 // update lets an optimizer change this rank's parts of the variables.
 func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, variables []*model.Variable, apply func()) {
 	if model.GetParamOr(scope, optimizer.ParamClipNaN, false) {
-		panic(fmt.Errorf("trainer: strategy: %q and the hyper-parameter %q: a rank sees only its part of a gradient, and can't drop the whole: turn one of them off", zero1, optimizer.ParamClipNaN))
+		panic(fmt.Errorf("trainer: strategy: %q and the hyper-parameter %q: a rank sees only its part of a gradient, and can't drop the whole: turn one of them off", Zero1, optimizer.ParamClipNaN))
 	}
 	before := stateOf(store, variables)
 	ofModel := map[*model.Variable]bool{} // Variables that the model uses, but that are named like state.
@@ -97,7 +73,7 @@ func (p *parts) apply(store *model.Store, g *graph.Graph, variables []*model.Var
 		}
 		switch {
 		case len(others) > 0:
-			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", zero1, slices.Min(others)))
+			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", Zero1, slices.Min(others)))
 		case failure != nil:
 			panic(failure)
 		}
@@ -152,7 +128,7 @@ func weightOf[T any](state string, weights map[string]T) (weight string, ok bool
 // hasOtherState reports whether a variable is in a scope with the names of weights that isn't an
 // optimizer's.
 func hasOtherState(variable string) bool {
-	return under(variable, averageScope) || under(variable, path.Join("/", train.AccumulatedGradientsScope)) || under(variable, path.Join("/", metric.Scope))
+	return Under(variable, AverageScope) || Under(variable, path.Join("/", train.AccumulatedGradientsScope)) || Under(variable, path.Join("/", metric.Scope))
 }
 
 // cut replaces the optimizer's state in a checkpoint by this rank's parts of it.

@@ -1,4 +1,4 @@
-package trainer
+package step
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/train/loss"
@@ -17,14 +18,14 @@ import (
 	"gonbatch/data/load"
 )
 
-// bounds refuses classes and tokens that the model doesn't have. XLA would compute on: the row of a
+// Bounds refuses classes and tokens that the model doesn't have. XLA would compute on: the row of a
 // class that isn't there is all zeros, so its loss is 0, and a token that isn't there has the
 // embedding of the last one.
 //
 // Graphs of one kind, such as those of an update, say which values they take. The goroutines that
 // load batches for them check these; batches that are loaded before the first graph is built are
 // checked then.
-type bounds struct {
+type Bounds struct {
 	mu    sync.Mutex
 	known []bound
 	built bool
@@ -48,8 +49,8 @@ type earlyBatch struct {
 	fail           func(row int, err error) error
 }
 
-// forget drops the batches of a dataset that is no longer used.
-func (b *bounds) forget() {
+// Forget drops the batches of a dataset that is no longer used.
+func (b *Bounds) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range b.early {
@@ -58,8 +59,8 @@ func (b *bounds) forget() {
 	b.early = nil
 }
 
-// check checks a batch. It is a load.Check.
-func (b *bounds) check(inputs, labels []*tensors.Tensor, fail func(row int, err error) error) error {
+// Check checks a batch. It is a load.Check.
+func (b *Bounds) Check(inputs, labels []*tensors.Tensor, fail func(row int, err error) error) error {
 	b.mu.Lock()
 	if b.built {
 		known := b.known
@@ -94,8 +95,8 @@ func clones(all []*tensors.Tensor) ([]*tensors.Tensor, error) {
 
 // learn takes the bounds of a graph with these inputs and labels, and checks the batches that are
 // loaded already.
-func (b *bounds) learn(g *graph.Graph, inputs, labels []*graph.Node, lossFn loss.LossFn) error {
-	defer b.forget()
+func (b *Bounds) learn(g *graph.Graph, inputs, labels []*graph.Node, lossFn loss.LossFn) error {
+	defer b.Forget()
 	found := boundsOf(g, inputs, labels)
 	if name := binaryLoss(lossFn); name != "" && len(labels) > 0 {
 		found = append(found, bound{label: true, why: "loss." + name + " takes labels from 0 to 1"})
@@ -217,7 +218,7 @@ func violation(all []bound, inputs, labels []*tensors.Tensor, fail func(row int,
 			continue
 		}
 		t := of[b.at]
-		values, err := numbersOf(t)
+		values, err := Numbers(t)
 		if err != nil {
 			return err
 		}
@@ -278,7 +279,7 @@ func (b bound) counts(t *tensors.Tensor, beside []*tensors.Tensor) ([]float64, e
 		if isWeights := b.label && other.DType().IsFloat(); other.DType() != dtypes.Bool && !isWeights {
 			continue
 		}
-		own, err := numbersOf(other)
+		own, err := Numbers(other)
 		if err != nil {
 			return nil, err
 		}
@@ -297,4 +298,47 @@ func begins(t, other *tensors.Tensor) bool {
 		d = d[:len(d)-1]
 	}
 	return len(d) > 0 && len(d) <= t.Rank() && slices.Equal(d, t.Shape().Dimensions[:len(d)])
+}
+
+// Numbers returns the values of a tensor of any type; a true one is 1.
+func Numbers(t *tensors.Tensor) (all []float64, err error) {
+	err = t.ConstFlatData(func(flat any) {
+		switch flat := flat.(type) {
+		case []int8:
+			all = floats(flat)
+		case []int16:
+			all = floats(flat)
+		case []int32:
+			all = floats(flat)
+		case []int64:
+			all = floats(flat)
+		case []uint8:
+			all = floats(flat)
+		case []float32:
+			all = floats(flat)
+		case []float64:
+			all = slices.Clone(flat)
+		case []bool:
+			all = make([]float64, len(flat))
+			for i, yes := range flat {
+				if yes {
+					all[i] = 1
+				}
+			}
+		default: // The others are rare, and reflection is slow.
+			values := reflect.ValueOf(flat)
+			for i := range values.Len() {
+				all = append(all, shapes.ConvertTo[float64](values.Index(i).Interface()))
+			}
+		}
+	})
+	return all, err
+}
+
+func floats[T int8 | int16 | int32 | int64 | uint8 | float32](flat []T) []float64 {
+	all := make([]float64, len(flat))
+	for i, x := range flat {
+		all[i] = float64(x)
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package trainer
+package step
 
 import (
 	"slices"
@@ -10,20 +10,20 @@ import (
 	"gonbatch/internal/dtype"
 )
 
-// precision selects the element types of a model: that of its inputs, in which GoMLX's layers also
+// Precision selects the element types of a model: that of its inputs, in which GoMLX's layers also
 // compute, and that of its weights.
-type precision string
+type Precision string
 
 const (
-	bf16Mixed precision = "bf16-mixed"
-	f16Mixed  precision = "16-mixed"
+	bf16Mixed Precision = "bf16-mixed"
+	f16Mixed  Precision = "16-mixed"
 )
 
-// precisions are the names that Config.Precision accepts.
-var precisions = []string{"32-true", string(bf16Mixed), string(f16Mixed), "bf16-true", "64-true"}
+// Precisions are the names that Config.Precision accepts.
+var Precisions = []string{"32-true", string(bf16Mixed), string(f16Mixed), "bf16-true", "64-true"}
 
 // dtype returns the type in which the model computes.
-func (p precision) dtype() dtypes.DType {
+func (p Precision) dtype() dtypes.DType {
 	switch p {
 	case "bf16-true", bf16Mixed:
 		return dtypes.BFloat16
@@ -35,8 +35,8 @@ func (p precision) dtype() dtypes.DType {
 	return dtypes.Float32
 }
 
-// weights returns the type of the weights.
-func (p precision) weights() dtypes.DType {
+// Weights returns the type of the weights.
+func (p Precision) Weights() dtypes.DType {
 	if strings.HasSuffix(string(p), "-mixed") {
 		return dtypes.Float32
 	}
@@ -44,27 +44,19 @@ func (p precision) weights() dtypes.DType {
 }
 
 // types returns both types.
-func (p precision) types() dtype.Precision {
-	return dtype.Precision{Compute: p.dtype(), Weights: p.weights()}
+func (p Precision) types() dtype.Precision {
+	return dtype.Precision{Compute: p.dtype(), Weights: p.Weights()}
 }
 
-func (p precision) inputs(nodes []*graph.Node) []*graph.Node { return convert(nodes, p.dtype()) }
+func (p Precision) inputs(nodes []*graph.Node) []*graph.Node { return convert(nodes, p.dtype()) }
 
 // outputs converts half precision to single precision, because losses and metrics sum many values.
-func (p precision) outputs(nodes []*graph.Node) []*graph.Node {
+func (p Precision) outputs(nodes []*graph.Node) []*graph.Node {
 	if p.dtype().IsHalfPrecision() {
 		return convert(nodes, dtypes.Float32)
 	}
 	return nodes
 }
-
-// ComputeDType returns the element type in which the precision of the training run computes
-// (Config.Precision): Float32 outside of one. A model whose inputs are integers, such as tokens,
-// doesn't see it in them. It converts what it looks up for them:
-//
-//	x := layers.Embedding(scope, tokens, dtypes.Float32, vocabulary, width)
-//	x = graph.ConvertDType(x, trainer.ComputeDType(x))
-func ComputeDType(node *graph.Node) dtypes.DType { return dtype.Of(node.Graph()).Compute }
 
 // labelsFor converts labels so that they can be compared with the predictions: if no prediction has
 // the type of a floating-point label, the label gets the type of the first prediction.

@@ -1,4 +1,4 @@
-package trainer
+package step
 
 import (
 	"fmt"
@@ -28,20 +28,20 @@ type request struct {
 // out, it builds the model in a graph and a store of its own, both of which are thrown away.
 //
 // The store is empty, as it would refuse a variable that has another type there. But a model may
-// look for a variable that it doesn't create: then ask adds those that exist, which it also returns,
-// and builds again.
-func (s *stepper) ask(inputs, labels []*graph.Node, f modelGraph) (all []request, given map[string]*model.Variable) {
+// look for a variable that it doesn't create: then ask adds those that exist, which it also
+// returns, and builds again.
+func (s *Step) ask(inputs, labels []*graph.Node, f BuildFn) (all []request, given map[string]*model.Variable) {
 	like := inputs[0].Graph()
 	given = map[string]*model.Variable{}
 	for {
-		trial := s.newTrial(like, given, s.precision.types())
+		trial := s.newTrial(like, given, s.Precision.types())
 		failure := exceptions.Try(func() { trial.build(inputs, labels, f) })
 		found := len(given)
 		for path := range trial.sought {
 			if trial.has(path) {
 				continue
 			}
-			if v := s.store.GetVariable(path); v != nil {
+			if v := s.Store.GetVariable(path); v != nil {
 				given[path] = v
 			}
 		}
@@ -70,13 +70,13 @@ var _ model.Loader = (*trial)(nil)
 
 // newTrial returns a graph of a precision and a store, with the parameters of those of another
 // graph, and with the given variables.
-func (s *stepper) newTrial(like *graph.Graph, given map[string]*model.Variable, types dtype.Precision) *trial {
-	t := &trial{graph.NewGraph(s.world.Backend(), "types of variables"), model.NewStore(), map[string]bool{}}
+func (s *Step) newTrial(like *graph.Graph, given map[string]*model.Variable, types dtype.Precision) *trial {
+	t := &trial{graph.NewGraph(s.World.Backend(), "types of variables"), model.NewStore(), map[string]bool{}}
 	model.SetStore(t.graph, t.store)
-	for path, value := range s.store.IterParams() {
+	for path, value := range s.Store.IterParams() {
 		t.store.SetParam(path, value)
 	}
-	for p := range s.store.IterGraphParams(like) {
+	for p := range s.Store.IterGraphParams(like) {
 		if _, isNode := p.Value.(*graph.Node); !isNode {
 			model.SetGraphParam(t.graph, model.JoinPath(p.Scope, p.Key), p.Value)
 		}
@@ -94,7 +94,7 @@ func (s *stepper) newTrial(like *graph.Graph, given map[string]*model.Variable, 
 }
 
 // build builds a model for what has the shapes of these nodes.
-func (t *trial) build(inputs, labels []*graph.Node, f modelGraph) {
+func (t *trial) build(inputs, labels []*graph.Node, f BuildFn) {
 	f(t.store.RootScope(), t.parameters("input", inputs), t.parameters("label", labels))
 }
 

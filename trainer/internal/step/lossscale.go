@@ -1,16 +1,12 @@
-package trainer
+package step
 
 import (
-	"maps"
 	"path"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
-
-	"gonbatch/checkpoint"
 )
 
 // lossScale multiplies the loss before its gradients are computed, because many gradients are too
@@ -31,20 +27,17 @@ const (
 	scaleCut    = 0.5
 	// growthInterval is the number of updates without an overflow after which the scale grows.
 	growthInterval = 2000
-	// leastScale ends a training run. Gradients that overflow with it are no matter of the scale.
-	// It is the --min-loss-scale of fairseq.
-	leastScale = 1e-4
 )
 
-// scaleScope has the variables of the loss scale. It is under the optimizers' scope, so it isn't
+// ScaleScope has the variables of the loss scale. It is under the optimizers' scope, so it isn't
 // mistaken for a part of the model.
-var scaleScope = path.Join("/", optimizer.Scope, "loss_scale")
+var ScaleScope = path.Join("/", optimizer.Scope, "loss_scale")
 
-// scalePath is the path of the scale itself.
-var scalePath = path.Join(scaleScope, "scale")
+// ScalePath is the path of the scale itself.
+var ScalePath = path.Join(ScaleScope, "scale")
 
 // newLossScale returns nil for a precision that needs none.
-func newLossScale(store *model.Store, p precision, ranks int) *lossScale {
+func newLossScale(store *model.Store, p Precision, ranks int) *lossScale {
 	if p != f16Mixed {
 		return nil
 	}
@@ -59,7 +52,7 @@ func (s *lossScale) streak() *model.Variable { return s.variable("#updates", int
 func (s *lossScale) skipped() *model.Variable { return s.variable("#skipped", int32(0)) }
 
 func (s *lossScale) variable(name string, initial any) *model.Variable {
-	return s.store.Scope(scaleScope).VariableWithValue(name, initial).SetTrainable(false)
+	return s.store.Scope(ScaleScope).VariableWithValue(name, initial).SetTrainable(false)
 }
 
 // scaled returns the loss whose gradients are computed.
@@ -160,35 +153,16 @@ func (s *lossScale) finish(g *graph.Graph, finite *graph.Node, before map[*model
 // move moves the scale after an update.
 func (s *lossScale) move(g *graph.Graph, finite *graph.Node) {
 	scale, streak, skipped := s.scale(), s.streak(), s.skipped()
-	now, updates := scale.NodeValue(g), graph.AddScalar(streak.NodeValue(g), 1)
-	grows := graph.GreaterOrEqual(updates, graph.Scalar(g, dtypes.Int32, growthInterval))
+	now, Updates := scale.NodeValue(g), graph.AddScalar(streak.NodeValue(g), 1)
+	grows := graph.GreaterOrEqual(Updates, graph.Scalar(g, dtypes.Int32, growthInterval))
 	larger := graph.MulScalar(now, scaleGrowth)
 	grown := graph.Where(graph.LogicalAnd(grows, graph.IsFinite(larger)), larger, now)
 	scale.SetNodeValue(graph.Where(finite, grown, graph.MulScalar(now, scaleCut)))
-	streak.SetNodeValue(graph.Where(graph.LogicalAnd(finite, graph.LogicalNot(grows)), updates, graph.ZerosLike(updates)))
+	streak.SetNodeValue(graph.Where(graph.LogicalAnd(finite, graph.LogicalNot(grows)), Updates, graph.ZerosLike(Updates)))
 	skipped.SetNodeValue(graph.Add(skipped.NodeValue(g), graph.ConvertDType(graph.LogicalNot(finite), dtypes.Int32)))
 }
 
 // state returns the scale and the number of skipped updates, after a step.
 func (s *lossScale) state(g *graph.Graph) *graph.Node {
 	return graph.Stack([]*graph.Node{s.scale().NodeValue(g), graph.ConvertDType(s.skipped().NodeValue(g), dtypes.Float32)}, 0)
-}
-
-// takeScale takes the scale after a step, and ends a training run whose gradients overflow with any
-// scale.
-func (r *run) takeScale(state []float32) error {
-	r.lossScale, r.skippedUpdates = float64(state[0]), float64(state[1])
-	if r.lossScale < leastScale {
-		return r.diverged("the loss scale, which halves whenever a gradient overflows in float16,", r.lossScale)
-	}
-	return nil
-}
-
-// matchLossScale lets a training run begin or end in 16-mixed at a checkpoint.
-func (t *Trainer) matchLossScale(s *checkpoint.Snapshot) {
-	has, scales := s.Tensors[scalePath] != nil, t.stepper.lossScale != nil
-	t.newScale = !has && scales
-	if has && !scales {
-		maps.DeleteFunc(s.Tensors, func(name string, _ *tensors.Tensor) bool { return under(name, scaleScope) })
-	}
 }

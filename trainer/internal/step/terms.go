@@ -1,4 +1,4 @@
-package trainer
+package step
 
 import (
 	"strings"
@@ -33,10 +33,10 @@ func changeTerms(g *graph.Graph, change func(term *graph.Node) *graph.Node) {
 // single precision, layers in half.
 type termBuilder struct {
 	narrow  dtypes.DType
-	wide    map[*graph.Node]*graph.Node // Weights of half precision, and others that are built already.
+	wide    map[*graph.Node]*graph.Node // Weights of half Precision, and others that are built already.
 	changed map[*graph.Node]bool        // Weights that the model has changed: their gradients are asked for as they are.
 	weights map[*graph.Node]bool        // Whether a node depends only on weights and constants.
-	scalars map[*graph.Node]float64     // Constants of half precision, as the layer gave them.
+	scalars map[*graph.Node]float64     // Constants of half Precision, as the layer gave them.
 }
 
 // newTermBuilder returns a builder for a graph with the casts of its model. constants has those of
@@ -60,14 +60,14 @@ func newTermBuilder(g *graph.Graph, narrow dtypes.DType, casts []*cast, constant
 // they were rounded. To find out, it builds the model in double precision, in a graph that is
 // thrown away: GoMLX has one node in a graph for each constant, so it returns a known one for a
 // value that is there.
-func (s *draft) constants(inputs, labels []*graph.Node, f modelGraph, given map[string]*model.Variable) map[*graph.Node]float64 {
+func (s *draft) constants(inputs, labels []*graph.Node, f BuildFn, given map[string]*model.Variable) map[*graph.Node]float64 {
 	double := dtype.Precision{Compute: dtypes.Float64, Weights: dtypes.Float64}
 	trial := s.newTrial(s.graph, given, double)
 	defer trial.graph.Finalize()
 	failure := exceptions.Try(func() { trial.build(inputs, labels, f) })
 	if failure != nil && s.once("constants") {
-		s.printf("warning: precision %s: the constants of what layers add to the loss, such as the factor of a regularization, are rounded to %s, because the model can't be built in %s: %v\n",
-			s.precision, s.precision.dtype(), dtypes.Float64, failure)
+		s.Printf("warning: precision %s: the constants of what layers add to the loss, such as the factor of a regularization, are rounded to %s, because the model can't be built in %s: %v\n",
+			s.Precision, s.Precision.dtype(), dtypes.Float64, failure)
 	}
 	if failure != nil {
 		return nil
@@ -78,7 +78,7 @@ func (s *draft) constants(inputs, labels []*graph.Node, f modelGraph, given map[
 			continue
 		}
 		value := n.ConstantValue().Value().(float64)
-		if own := graph.Scalar(s.graph, s.precision.dtype(), value); int(own.Id()) < known {
+		if own := graph.Scalar(s.graph, s.Precision.dtype(), value); int(own.Id()) < known {
 			all[own] = value
 		}
 	}

@@ -1,0 +1,76 @@
+package step
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/checkpoint"
+)
+
+// The names of variables don't show which belong to the model: an optimizer may keep its state in
+// any scope, and a model may have a variable with the name of a state. So the step notes who has
+// created them.
+
+// notesState notes the variables of the model that the graph uses without training them, before the
+// optimizers build their part of it. Afterwards, made notes the variables that these have created.
+func (s *Step) notesState(g *graph.Graph) (made func()) {
+	if s.state == nil {
+		s.state = map[string]bool{}
+	}
+	s.fixed = map[string]bool{}
+	known := map[string]bool{}
+	for v := range s.Store.IterVariables() {
+		path := v.Path()
+		known[path] = true
+		if !v.Trainable && v.InUseByGraph(g) && !checkpoint.OnlyTraining(path) {
+			s.fixed[path] = true
+		}
+	}
+	return func() {
+		for v := range s.Store.IterVariables() {
+			if !known[v.Path()] {
+				s.state[v.Path()] = true
+			}
+		}
+	}
+}
+
+// MarkWeights corrects which of a snapshot's variables are the model's.
+func (s *Step) MarkWeights(snapshot *checkpoint.Snapshot) {
+	for path := range s.state {
+		delete(snapshot.Weights, path)
+		delete(snapshot.Trainable, path)
+	}
+	for path := range s.fixed {
+		if snapshot.Tensors[path] != nil {
+			snapshot.Weights[path] = true
+		}
+	}
+}
+
+// IsState reports whether a variable is the optimizers', also of the training run before it was
+// resumed.
+func (s *Step) IsState(path string) bool { return s.state[path] }
+
+// State lists the optimizers' variables.
+func (s *Step) State() []string { return slices.Sorted(maps.Keys(s.state)) }
+
+// Resume takes the optimizers' variables of a checkpoint. If the ranks share the update, the
+// snapshot has this rank's parts of them afterwards.
+func (s *Step) Resume(snapshot *checkpoint.Snapshot, state map[string]bool) error {
+	s.state = state
+	return s.parts.cut(snapshot, state)
+}
+
+// KeepParts makes the ranks keep their parts of the state that Resume has taken, before there is a
+// program.
+func (s *Step) KeepParts() { s.parts.keep(s.Store) }
+
+// WholeState returns, on rank 0, the state of which the ranks have parts: of the store or, before
+// the first update of a training run that was resumed, of what was restored. It is collective.
+func (s *Step) WholeState(restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
+	return s.parts.join(s.Store, restored)
+}
