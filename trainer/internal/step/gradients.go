@@ -202,15 +202,15 @@ type ShownGradient struct {
 // showGradients makes the gradients of all objectives, one after the other in one row, results of
 // the program: averaged over the ranks but not yet clipped.
 func (s *draft) showGradients(scopes []*model.Scope, gradients []*graph.Node) {
-	s.Step.shown = nil
+	s.shown = nil
 	for _, scope := range scopes {
 		for _, v := range Trained(scope, s.graph) {
-			s.Step.shown = append(s.Step.shown, ShownGradient{Name: v.Path()})
+			s.shown = append(s.shown, ShownGradient{Name: v.Path()})
 		}
 	}
 	flat := make([]*graph.Node, len(gradients))
 	for i, gradient := range gradients {
-		s.Step.shown[i].Size = gradient.Shape().Size()
+		s.shown[i].Size = gradient.Shape().Size()
 		flat[i] = graph.ConvertDType(graph.Reshape(gradient, gradient.Shape().Size()), dtypes.Float32)
 	}
 	if s.shownHere = flat[0]; len(flat) > 1 {
