@@ -90,7 +90,7 @@ func (t *Trainer) call(h hook) error {
 		if f == nil {
 			continue
 		}
-		end := t.trace().during(strings.TrimSpace("callback " + c.Name))
+		end := t.recorder.During(strings.TrimSpace("callback " + c.Name))
 		err := f(t.event())
 		end()
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/trainer/internal/profile"
 	"gonbatch/trainer/internal/step"
 )
 
@@ -275,7 +276,7 @@ func (c *Config) check() error {
 			return fmt.Errorf("%s: %d: it can't be negative", name, value)
 		}
 	}
-	if _, _, err := c.Profile.limits(); err != nil {
+	if _, _, err := profile.Limits(c.Profile.Steps); err != nil {
 		return err
 	}
 	for name, value := range map[string]int{

@@ -15,7 +15,9 @@ import (
 	"gonbatch/data/load"
 	"gonbatch/distributed"
 	"gonbatch/internal/unread"
+	"gonbatch/trainer/internal/profile"
 	"gonbatch/trainer/internal/step"
+	"gonbatch/trainer/internal/stop"
 )
 
 // Fit trains until it reaches one of the configured limits. validation may be nil. WithValidation
@@ -39,14 +41,14 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) (e
 	t.hasFailed = false
 	if err = t.fit(ctx, training, validation); err == nil {
 		t.fitted = true
-		t.listener.heed()
+		t.listener.Heed()
 		return nil
 	}
 	t.failed(err)
 	var stopped *StoppedError
 	if code := t.env.RequeueCode; code != 0 && errors.As(err, &stopped) && stopped.Requeue {
 		t.printf("%v\n", err)
-		ignoreStops() // They may arrive again while the loggers finish.
+		stop.Ignore() // They may arrive again while the loggers finish.
 		if err := errors.Join(t.world.Close(), t.env.MarkStopped()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -104,19 +106,19 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err := t.world.PrepareSums(); err != nil { // For votes and reports.
 		return err
 	}
-	stop := newStopper(ctx, t.world, t.at.Step, time.Now)
-	defer stop.close()
-	t.listener.begin(stop)
-	defer t.listener.end()
-	run := &run{Trainer: t, loader: l, validation: validation, stop: stop, began: time.Now(), firstStep: t.at.Step, before: t.at.Elapsed, lastSave: time.Now()}
-	t.display.start(t, run)
-	defer t.display.end()
+	stopper := stop.New(ctx, t.world, t.at.Step, time.Now)
+	defer stopper.Close()
+	t.listener.Begin(stopper)
+	defer t.listener.End()
+	run := &run{Trainer: t, loader: l, validation: validation, stop: stopper, began: time.Now(), firstStep: t.at.Step, before: t.at.Elapsed, lastSave: time.Now()}
+	t.display.Start(run.view())
+	defer t.display.End()
 	t.fitting = true
 	defer func() { t.fitting = false }()
 	t.reportProgress() // If a start dies before its next update, it got this far.
 	defer t.world.Idle()
 	defer t.saver.release()
-	defer t.dropProfile()
+	defer t.recorder.Drop()
 	if err := run.fit(training); err != nil {
 		return err
 	}
@@ -150,7 +152,7 @@ func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 	return t.world.Loader(training, distributed.LoaderOptions{
 		BatchSize: c.BatchSize, Limit: limit, Shuffle: !c.inOrder(), FillLast: !*c.DropLast, Seed: c.Seed,
 		Loading: distributed.Loading(c.Loader), Epochs: cmp.Or(c.MaxEpochs, math.MaxInt), ModelParallel: c.ModelParallel,
-		Observe: func(phase string, began time.Time) { t.trace().add(loadingTrack, phase, began, time.Now(), 0) },
+		Observe: func(phase string, began time.Time) { t.recorder.Add(profile.Loading, phase, began, time.Now(), 0) },
 		Check:   t.step.Train.Check,
 	})
 }
@@ -160,7 +162,7 @@ type run struct {
 	*Trainer
 	loader                    distributed.Loader
 	validation                data.Dataset
-	stop                      *stopper
+	stop                      *stop.Stopper
 	began                     time.Time     // When this Fit began.
 	firstStep                 int64         // Updates that were done when this Fit began.
 	before                    time.Duration // Training time of the earlier Fits that this one resumes.
@@ -188,7 +190,7 @@ func (r *run) fit(training data.Dataset) error {
 	if err := r.validateAgain(); err != nil {
 		return r.withSaved(err)
 	}
-	for r.stopped <= timeIsUp && (!r.ended() || r.atEpochEnd()) {
+	for r.stopped <= stop.TimeIsUp && (!r.ended() || r.atEpochEnd()) {
 		if err := r.epoch(); err != nil {
 			return r.withSaved(err)
 		}
@@ -200,7 +202,7 @@ func (r *run) fit(training data.Dataset) error {
 	if err := r.restoreAll(); err != nil {
 		return err
 	}
-	if r.stopped > timeIsUp {
+	if r.stopped > stop.TimeIsUp {
 		return r.saveAndStop()
 	}
 	r.finishAtLimit()
@@ -245,7 +247,7 @@ func (r *run) epoch() error {
 			return fmt.Errorf("epoch %d, batch %d, rank %d: %w", r.at.Epoch+1, r.at.Batch+1, r.world.Rank(), err)
 		}
 	}
-	if !r.atEpochEnd() || r.stopped > timeIsUp {
+	if !r.atEpochEnd() || r.stopped > stop.TimeIsUp {
 		return nil // Stopped before the epoch's end.
 	}
 	return r.endEpoch()
@@ -260,7 +262,7 @@ func (r *run) batches() error {
 	r.clock.begin()
 	program := func(i int) *distributed.Program { // Called when the batch is there.
 		asked, arrived := r.clock.arrives()
-		r.trace().add(trainingTrack, "wait for batch", asked, arrived, r.at.Step+1)
+		r.recorder.Add(profile.Training, "wait for batch", asked, arrived, r.at.Step+1)
 		r.kind = r.kindOf(first + i)
 		return r.step.Training(r.kind)
 	}
@@ -275,7 +277,7 @@ func (r *run) batches() error {
 			return err
 		}
 		// The loop ends only at an update: each rank has its own part of the accumulated gradients.
-		if r.plan.isUpdate(r.at.Batch-1) && (r.atEpochEnd() || r.stopped > goOn || r.ended()) {
+		if r.plan.isUpdate(r.at.Batch-1) && (r.atEpochEnd() || r.stopped > stop.GoOn || r.ended()) {
 			break
 		}
 		if err := r.beforeBatch(); err != nil {
@@ -308,7 +310,7 @@ func (r *run) afterBatch(results []*tensors.Tensor) error {
 		return err
 	}
 	began, ended := r.clock.ends(r.kind)
-	r.trace().add(trainingTrack, stepName, began, ended, r.at.Step+1)
+	r.recorder.Add(profile.Training, profile.StepName, began, ended, r.at.Step+1)
 	r.at.Batch++
 	r.unreported++
 	r.at.Stream = r.loader.Position()
@@ -316,7 +318,7 @@ func (r *run) afterBatch(results []*tensors.Tensor) error {
 		r.at.Step++
 		r.reportProgress()
 	}
-	r.display.batch(r)
+	r.display.Batch(r.view())
 	if err := r.call(onBatchEnd); err != nil || !update {
 		return err
 	}
@@ -335,17 +337,17 @@ func (r *run) afterUpdate(gradients []float32) error {
 			return err
 		}
 	}
-	if err := r.validateIfDue(); err != nil || r.stopped > timeIsUp {
+	if err := r.validateIfDue(); err != nil || r.stopped > stop.TimeIsUp {
 		return err
 	}
 	if r.world.IsMain() && r.config.MaxTime > 0 && r.elapsed() >= r.config.MaxTime {
-		r.stop.tell(timeIsUp)
+		r.stop.Tell(stop.TimeIsUp)
 	}
-	cause, save, err := r.stop.agreed(r.at.Step, r.saveIsDue(), r.untilDue())
+	cause, save, err := r.stop.Agreed(r.at.Step, r.saveIsDue(), r.untilDue())
 	if err != nil {
 		return err
 	}
-	if r.stopped = cause; cause == timeIsUp {
+	if r.stopped = cause; cause == stop.TimeIsUp {
 		r.finish(endedByTime, fmt.Sprintf("max_time of %s is over", r.config.MaxTime))
 	}
 	r.saveDue = r.saveDue || save || r.stepIsDue()
@@ -369,7 +371,7 @@ func (r *run) kindOf(batch int) step.Kind {
 
 func (r *run) endEpoch() error {
 	if r.config.ValCheckInterval == 0 && (r.at.Epoch+1)%r.config.CheckValEveryNEpoch == 0 && r.at.Validated != r.at.Step {
-		if err := r.validate(); err != nil || r.stopped > timeIsUp {
+		if err := r.validate(); err != nil || r.stopped > stop.TimeIsUp {
 			return err
 		}
 	}
@@ -407,5 +409,5 @@ func (r *run) saveAndStop() error {
 	if err := errors.Join(r.saver.wait(), r.endProfile()); err != nil {
 		return err
 	}
-	return &StoppedError{Step: r.at.Step, Checkpoint: r.saver.folder(), Requeue: r.stopped == terminated && r.saver != nil}
+	return &StoppedError{Step: r.at.Step, Checkpoint: r.saver.folder(), Requeue: r.stopped == stop.Terminated && r.saver != nil}
 }

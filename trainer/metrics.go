@@ -1,6 +1,9 @@
 package trainer
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"gonbatch/distributed"
@@ -35,4 +38,13 @@ func named(stage string, all distributed.Metrics) Metrics {
 		values[metricName(stage, m.Name, "")] = m.Value
 	}
 	return values
+}
+
+// String returns the metrics sorted by name: "val/accuracy 0.9871, val/loss 0.0412".
+func (m Metrics) String() string {
+	parts := make([]string, 0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%s %.4f", name, m[name]))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"gonbatch/logger"
+	"gonbatch/trainer/internal/show"
 )
 
 // losses returns the running mean of one of a step's metrics since the last report; metric 0 is the
@@ -18,7 +19,7 @@ func (p *position) losses(i int) *mean {
 // report logs the losses since the last report, as means over all ranks and batches, and the share
 // of the epoch so far in which the devices waited for data.
 func (r *run) report() error {
-	defer r.trace().during("report")()
+	defer r.recorder.During("report")()
 	sums := make([]float64, 0, 2*len(r.at.Since))
 	for _, m := range r.at.Since {
 		sums = append(sums, float64(m.Sum), m.Count)
@@ -40,7 +41,7 @@ func (r *run) report() error {
 			values[name] = sums[2*i] / sums[2*i+1] // NaN if none was finite.
 		}
 	}
-	values["train/examples_per_second"] = r.display.rate(r.unreported * r.loader.BatchSize())
+	values["train/examples_per_second"] = r.display.Rate(r.unreported * r.loader.BatchSize())
 	r.unreported = 0
 	if waited+stepped > 0 {
 		values["train/data_wait"] = waited / (waited + stepped)
@@ -51,7 +52,7 @@ func (r *run) report() error {
 	values["epoch"] = float64(r.at.Epoch) + float64(r.at.Batch)/float64(r.plan.batches)
 	r.keep(values)
 	r.sayGrown(values["train/loss"])
-	r.display.report(r)
+	r.display.Report(r.view(), r.metrics["train/loss"], r.metrics["train/examples_per_second"], r.metrics["train/data_wait"])
 	return r.log(values)
 }
 
@@ -81,8 +82,16 @@ func (t *Trainer) log(values Metrics) error {
 	}
 	err := t.logger.Scalars(t.weightsStep(), values)
 	if errors.Is(err, logger.ErrClosed) {
-		t.listener.wait()
+		t.listener.Wait()
 		return nil
 	}
 	return err
+}
+
+// view returns where the training is, for those who watch.
+func (r *run) view() show.View {
+	return show.View{
+		Label: r.label(), Epoch: r.at.Epoch, MaxEpochs: r.config.MaxEpochs, Batches: int64(r.at.Epoch*r.plan.batches + r.at.Batch), Step: r.at.Step,
+		Updates: r.plan.updates, PerUpdate: r.plan.perUpdate, Loss: r.loss, Trained: r.at.Step - r.firstStep, Began: r.began, EpochEnds: r.atEpochEnd(), Ends: r.ended(),
+	}
 }

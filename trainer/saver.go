@@ -99,7 +99,7 @@ func (r *run) save() error {
 		r.saveDue = false
 		return nil
 	}
-	defer r.trace().during("checkpoint")()
+	defer r.recorder.During("checkpoint")()
 	r.at.Elapsed = r.elapsed()
 	at, err := r.wholePosition()
 	if err != nil {

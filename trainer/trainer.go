@@ -16,7 +16,10 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/unread"
 	"gonbatch/logger"
+	"gonbatch/trainer/internal/profile"
+	"gonbatch/trainer/internal/show"
 	"gonbatch/trainer/internal/step"
+	"gonbatch/trainer/internal/stop"
 )
 
 // Trainer trains a task. It must be used by one goroutine at a time, and all ranks must call the
@@ -34,9 +37,9 @@ type Trainer struct {
 	callbacks []Callback
 	further   []validationSet
 	logger    logger.Logger // Nil on all ranks but 0, and if nothing is logged.
-	display   *display
-	profiler  *profiler // Nil if there is nothing to record.
-	saver     *saver    // Nil if there are no checkpoints.
+	display   *show.Display
+	recorder  *profile.Recorder
+	saver     *saver // Nil if there are no checkpoints.
 	randoms   *randoms
 	out       io.Writer
 
@@ -66,7 +69,7 @@ type Trainer struct {
 	isReady     bool // See ready.
 	saidWeights bool
 	hadWeights  bool // The store had trained weights when the trainer was made.
-	listener    *listener
+	listener    *stop.Listener
 
 	at      position
 	plan    plan
@@ -170,9 +173,9 @@ func (t *Trainer) open() error {
 	if t.step, err = step.New(t.stepOptions()); err != nil {
 		return fmt.Errorf("trainer: %w", err)
 	}
-	t.display = newDisplay(t.out, t.world.IsMain(), t.env.InRun())
-	t.listener = listen(t.world, t.env.RequeueCode)
-	if t.profiler, err = newProfiler(t.config.Profile); err != nil {
+	t.display = show.New(t.out, t.world.IsMain(), t.env.InRun())
+	t.listener = stop.Listen(t.world, t.env.RequeueCode)
+	if t.recorder, err = profile.New(t.world, t.config.Profile.Steps); err != nil {
 		return err
 	}
 	if t.saver, err = newSaver(t.world, t.config); err != nil {
@@ -185,7 +188,14 @@ func (t *Trainer) open() error {
 	if t.logger != nil {
 		t.world.OnClose(t.logger.Close)
 	}
-	t.listener.add(t)
+	var flushes []func() error
+	if t.logger != nil {
+		flushes = append(flushes, t.logger.Close)
+	}
+	if t.saver != nil && t.saver.writer != nil {
+		flushes = append(flushes, t.saver.writer.Close)
+	}
+	t.listener.Add(t.saver == nil, flushes...)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"gonbatch/checkpoint"
+	"gonbatch/trainer/internal/stop"
 )
 
 // validationIsDue reports whether a validation is due after this update, as opposed to the end of
@@ -32,7 +33,7 @@ func (r *run) validate() error {
 		return nil
 	}
 	values, err := r.validated()
-	if err != nil || r.stopped > timeIsUp {
+	if err != nil || r.stopped > stop.TimeIsUp {
 		return err
 	}
 	r.at.Validated = r.at.Step
@@ -57,18 +58,18 @@ func (r *run) validated() (Metrics, error) {
 	if err != nil || r.validation == nil {
 		return values, err
 	}
-	r.display.pause("validation")
+	r.display.Pause("validation")
 	computed, err := r.validateAll()
 	if errors.Is(err, context.Canceled) {
-		cause, _, _, voteErr := r.stop.vote(false, 0)
-		if r.stopped = cause; cause > timeIsUp || voteErr != nil {
+		cause, _, _, voteErr := r.stop.Vote(false, 0)
+		if r.stopped = cause; cause > stop.TimeIsUp || voteErr != nil {
 			return nil, voteErr
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.display.validation(r, computed)
+	r.display.Validation(r.view(), computed.String())
 	if values == nil {
 		return computed, nil
 	}
@@ -78,13 +79,13 @@ func (r *run) validated() (Metrics, error) {
 
 // validateAll computes the metrics over all validation sets, and logs them.
 func (r *run) validateAll() (Metrics, error) {
-	defer r.trace().during("validation")()
-	all, err := r.measure(r.stop.ctx, valStage, r.validation)
+	defer r.recorder.During("validation")()
+	all, err := r.measure(r.stop.Context(), valStage, r.validation)
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range r.further {
-		more, err := r.measure(r.stop.ctx, v.stage(), v.data)
+		more, err := r.measure(r.stop.Context(), v.stage(), v.data)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package trainer
+package stop
 
 import (
 	"context"
@@ -85,26 +85,26 @@ func (v voting) run(t *testing.T) []endedVote {
 			me := &voter{ballot: shared, rank: rank}
 			offset := time.Duration(rank) * time.Hour // Clocks need not agree.
 			clock := offset
-			s := newStopper(context.Background(), me, 0, func() time.Time { return time.Time{}.Add(clock) })
-			defer s.close()
+			s := New(context.Background(), me, 0, func() time.Time { return time.Time{}.Add(clock) })
+			defer s.Close()
 			for step := int64(1); step <= v.updates; step++ {
 				clock += v.took(step)
 				passed, due := clock-offset, time.Duration(math.MaxInt64)
 				if rank == v.told && passed >= v.at {
-					s.tell(terminated)
+					s.Tell(Terminated)
 				}
 				if v.maxTime > 0 {
 					due = v.maxTime - passed
 				}
 				if due <= 0 && me.IsMain() {
-					s.tell(timeIsUp)
+					s.Tell(TimeIsUp)
 				}
-				cause, _, err := s.agreed(step, false, due)
+				cause, _, err := s.Agreed(step, false, due)
 				if err != nil {
 					t.Error(err)
 				}
 				all[rank] = endedVote{step, passed, cause, me.calls}
-				if cause != goOn {
+				if cause != GoOn {
 					return
 				}
 			}
@@ -128,7 +128,7 @@ func TestVotes(t *testing.T) {
 			got := v.run(t)[0]
 			seconds := updates * took.Seconds()
 			most := max(min(seconds, updates), updates/mostUpdates)
-			if got.step != updates || got.cause != goOn || float64(got.votes) > 1.3*most+2 || float64(got.votes) < 0.7*most {
+			if got.step != updates || got.cause != GoOn || float64(got.votes) > 1.3*most+2 || float64(got.votes) < 0.7*most {
 				t.Errorf("%d votes in %d updates of %v, want about %.0f", got.votes, got.step, took, most)
 			}
 		})
@@ -149,7 +149,7 @@ func TestStopTogether(t *testing.T) {
 		v := voting{ranks: 1 + random.IntN(5), updates: math.MaxInt64, took: took}
 		v.told, v.at = random.IntN(v.ranks), time.Duration(random.Float64()*float64(200*mean))
 		got := v.run(t)[0]
-		if late := got.after - v.at; got.cause != terminated || late < 0 || late > max(2*time.Second, 2*mean) {
+		if late := got.after - v.at; got.cause != Terminated || late < 0 || late > max(2*time.Second, 2*mean) {
 			t.Errorf("seed %d, %d ranks, updates of %v, rank %d is told after %v: stopped for reason %d after %v", seed, v.ranks, mean, v.told, v.at, got.cause, got.after)
 		}
 	}
@@ -164,7 +164,7 @@ func TestStopAfterSlowing(t *testing.T) {
 		return time.Millisecond
 	}
 	v := voting{ranks: 2, updates: math.MaxInt64, took: took, told: 1, at: 1001 * time.Millisecond}
-	if got := v.run(t)[0]; got.cause != terminated || got.step > 1000+mostUpdates {
+	if got := v.run(t)[0]; got.cause != Terminated || got.step > 1000+mostUpdates {
 		t.Errorf("stopped after step %d, want at most %d", got.step, 1000+mostUpdates)
 	}
 }
@@ -182,7 +182,7 @@ func TestMaxTimeOfRanks(t *testing.T) {
 		}
 		v := voting{ranks: 1 + random.IntN(4), updates: math.MaxInt64, took: took, told: -1, maxTime: time.Duration((1 + 100*random.Float64()) * float64(mean))}
 		got := v.run(t)[0]
-		if late := got.after - v.maxTime; got.cause != timeIsUp || late < 0 || late > 2*mean {
+		if late := got.after - v.maxTime; got.cause != TimeIsUp || late < 0 || late > 2*mean {
 			t.Errorf("seed %d, %d ranks, updates of %v: ended for reason %d after %v, want %v", seed, v.ranks, mean, got.cause, got.after, v.maxTime)
 		}
 	}

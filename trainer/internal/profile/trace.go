@@ -1,4 +1,4 @@
-package trainer
+package profile
 
 import (
 	"cmp"
@@ -12,8 +12,7 @@ import (
 	"gonbatch/distributed"
 )
 
-// trace records what a rank does, while it is on. Several goroutines may use it at once; a nil
-// trace records nothing.
+// trace records what a rank does, while it is on. Several goroutines may use it at once.
 type trace struct {
 	mu    sync.Mutex
 	on    bool
@@ -23,38 +22,29 @@ type trace struct {
 // span is a time in which a rank does one thing.
 type span struct {
 	Name  string `json:"name"`
-	Track track  `json:"track"`
+	Track Track  `json:"track"`
 	Begin int64  `json:"begin"` // Nanoseconds since 1970.
 	End   int64  `json:"end"`
 	Step  int64  `json:"step,omitempty"` // The update that it is a part of; 0 if it is of none.
 }
 
-// track is a row of spans. Those of loading may overlap, because several batches are loaded at
+// Track is a row of spans. Those of loading may overlap, because several batches are loaded at
 // once.
-type track string
+type Track string
 
 const (
-	trainingTrack track = "training"
-	loadingTrack  track = "loading"
+	Training Track = "training"
+	Loading  Track = "loading"
 )
 
 // add records a span. If the clock is set back meanwhile, it has no length.
-func (t *trace) add(where track, name string, began, ended time.Time, step int64) {
-	if t == nil {
-		return
-	}
+func (t *trace) add(where Track, name string, began, ended time.Time, step int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.on {
 		begin := began.UnixNano()
 		t.spans = append(t.spans, span{name, where, begin, max(begin, ended.UnixNano()), step})
 	}
-}
-
-// during returns a function that ends a span of the training, which begins now.
-func (t *trace) during(name string) (end func()) {
-	began := time.Now()
-	return func() { t.add(trainingTrack, name, began, time.Now(), 0) }
 }
 
 // start begins to record, and stop returns what was recorded.
@@ -98,7 +88,7 @@ func chromeTrace(ranks []rankTrace) ([]byte, error) {
 	zero, operations := firstOf(ranks), operationsOf(ranks)
 	for rank, r := range ranks {
 		events = append(events, traceEvent{Phase: "M", Name: "process_name", Process: rank, Args: map[string]any{"name": rankOn(rank, r.Host)}})
-		rows := map[track]int{}
+		rows := map[Track]int{}
 		for _, s := range slices.Concat(r.trainingRow(), rowsOf(operations[rank]), r.loadingRows()) {
 			if _, ok := rows[s.row]; !ok {
 				rows[s.row] = len(rows)
@@ -132,12 +122,12 @@ func firstOf(ranks []rankTrace) (first int64) {
 // placedSpan is a span in its row.
 type placedSpan struct {
 	span
-	row  track
+	row  Track
 	more map[string]any // What else the viewer shows of a span of a step.
 }
 
 // of returns the spans of a track in the order of their beginnings.
-func (r rankTrace) of(where track) (all []span) {
+func (r rankTrace) of(where Track) (all []span) {
 	for _, s := range r.Spans {
 		if s.Track == where {
 			all = append(all, s)
@@ -148,22 +138,22 @@ func (r rankTrace) of(where track) (all []span) {
 }
 
 func (r rankTrace) trainingRow() (all []placedSpan) {
-	for _, s := range r.of(trainingTrack) {
+	for _, s := range r.of(Training) {
 		all = append(all, placedSpan{span: s, row: s.Track})
 	}
 	return all
 }
 
 func (r rankTrace) loadingRows() (all []placedSpan) {
-	for _, s := range r.of(loadingTrack) {
+	for _, s := range r.of(Loading) {
 		all = append(all, placedSpan{span: s})
 	}
-	return inRows(all, loadingTrack)
+	return inRows(all, Loading)
 }
 
 // inRows puts the spans, which are in the order of their beginnings, in as few rows as possible.
 // Those that overlap are in different ones: "loading 1", "loading 2".
-func inRows(all []placedSpan, name track) []placedSpan {
+func inRows(all []placedSpan, name Track) []placedSpan {
 	var busy []int64 // Until when each row is.
 	for i, s := range all {
 		row := slices.IndexFunc(busy, func(until int64) bool { return until <= s.Begin })
@@ -171,7 +161,7 @@ func inRows(all []placedSpan, name track) []placedSpan {
 			row, busy = len(busy), append(busy, 0)
 		}
 		busy[row] = s.End
-		all[i].row = track(fmt.Sprintf("%s %d", name, row+1))
+		all[i].row = Track(fmt.Sprintf("%s %d", name, row+1))
 	}
 	return all
 }

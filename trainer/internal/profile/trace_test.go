@@ -1,4 +1,4 @@
-package trainer
+package profile
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ func TestChromeTrace(t *testing.T) {
 		ranks[rank].Host = "n1"
 		for range 50 {
 			begin := int64(1e18) + random.Int64N(1e6)
-			ranks[rank].Spans = append(ranks[rank].Spans, span{"load", loadingTrack, begin, begin + random.Int64N(1e5), 0})
+			ranks[rank].Spans = append(ranks[rank].Spans, span{"load", Loading, begin, begin + random.Int64N(1e5), 0})
 		}
 	}
 	content, err := chromeTrace(ranks)
@@ -53,8 +53,8 @@ func TestClockSetBack(t *testing.T) {
 	var recording trace
 	recording.start()
 	now := time.Now()
-	recording.add(trainingTrack, stepName, now, now.Add(-time.Second), 1)
-	recording.add(trainingTrack, stepName, now, now.Add(time.Second), 2)
+	recording.add(Training, StepName, now, now.Add(-time.Second), 1)
+	recording.add(Training, StepName, now, now.Add(time.Second), 2)
 	for i, want := range []int64{0, 1e9} {
 		if s := recording.spans[i]; s.End-s.Begin != want {
 			t.Errorf("step %d takes %d ns, want %d", s.Step, s.End-s.Begin, want)
@@ -66,7 +66,7 @@ func TestProfileSteps(t *testing.T) {
 	for text, want := range map[string][2]int64{
 		"": {}, "7": {7, 7}, "10-15": {10, 15}, " 10 - 15": {10, 15}, "0-3": {-1}, "5-4": {-1}, "-3": {-1}, "3-": {-1}, "a": {-1}, "1-2-3": {-1},
 	} {
-		first, last, err := ProfileConfig{Steps: text}.limits()
+		first, last, err := Limits(text)
 		if (err != nil) != (want[0] < 0) || err == nil && (first != want[0] || last != want[1]) {
 			t.Errorf("%q: %d to %d, %v", text, first, last, err)
 		}
@@ -83,7 +83,7 @@ func ranksInSteps(operations ...[]distributed.Operation) []rankTrace {
 		hour := int64(rank) * 3600e9
 		r := rankTrace{Host: "n1", Operations: all}
 		for step := range int64(2) {
-			r.Spans = append(r.Spans, span{Name: stepName, Track: trainingTrack, Begin: hour + (100+200*step)*ms, End: hour + (200+200*step)*ms, Step: 7 + step})
+			r.Spans = append(r.Spans, span{Name: StepName, Track: Training, Begin: hour + (100+200*step)*ms, End: hour + (200+200*step)*ms, Step: 7 + step})
 		}
 		for i := range all {
 			all[i].Begin, all[i].End = hour+all[i].Begin*ms, hour+all[i].End*ms

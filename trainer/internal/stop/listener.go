@@ -1,4 +1,4 @@
-package trainer
+package stop
 
 import (
 	"fmt"
@@ -11,17 +11,17 @@ import (
 	"gonbatch/distributed"
 )
 
-// listener receives the signals that tell this process to stop, from a world's first trainer until
+// Listener receives the signals that tell this process to stop, from a world's first trainer until
 // the world is closed. While a training runs, the training decides when to stop. At other times
 // only the loggers can have something to lose: they finish, and then the process ends.
-type listener struct {
+type Listener struct {
 	world *distributed.World
 	// requeueCode is the exit code that asks for the process to be started again; 0 if that is
 	// impossible.
 	requeueCode int
 	signals     chan os.Signal
 	mu          sync.Mutex
-	training    *stopper // Nil outside Fit.
+	training    *Stopper // Nil outside Fit.
 	unheeded    os.Signal
 	flushes     []func() error
 	lossy       bool               // A training run writes no checkpoints: it would start over if the process were started again.
@@ -40,17 +40,17 @@ const flushTime = 10 * time.Second
 
 var listeners = struct {
 	mu  sync.Mutex
-	all map[*distributed.World]*listener
-}{all: map[*distributed.World]*listener{}}
+	all map[*distributed.World]*Listener
+}{all: map[*distributed.World]*Listener{}}
 
-// listen returns the listener of a world.
-func listen(w *distributed.World, requeueCode int) *listener {
+// Listen returns the listener of a world.
+func Listen(w *distributed.World, requeueCode int) *Listener {
 	listeners.mu.Lock()
 	defer listeners.mu.Unlock()
 	if l := listeners.all[w]; l != nil {
 		return l
 	}
-	l := &listener{world: w, requeueCode: requeueCode, signals: make(chan os.Signal, 4), ignored: map[os.Signal]bool{}}
+	l := &Listener{world: w, requeueCode: requeueCode, signals: make(chan os.Signal, 4), ignored: map[os.Signal]bool{}}
 	for _, s := range stopSignals {
 		l.ignored[s] = signal.Ignored(s)
 	}
@@ -61,7 +61,7 @@ func listen(w *distributed.World, requeueCode int) *listener {
 	return l
 }
 
-func (l *listener) close() error {
+func (l *Listener) close() error {
 	listeners.mu.Lock()
 	defer listeners.mu.Unlock()
 	delete(listeners.all, l.world)
@@ -70,34 +70,30 @@ func (l *listener) close() error {
 	return nil
 }
 
-// add registers a trainer's loggers and checkpoints, which must finish before a signal ends the
-// process.
-func (l *listener) add(t *Trainer) {
+// Add registers what must finish before a signal ends the process. A training run that is lossy
+// writes no checkpoints.
+func (l *Listener) Add(lossy bool, flushes ...func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lossy = l.lossy || t.saver == nil
-	if t.logger != nil {
-		l.flushes = append(l.flushes, t.logger.Close)
-	}
-	if t.saver != nil && t.saver.writer != nil {
-		l.flushes = append(l.flushes, t.saver.writer.Close)
-	}
+	l.lossy, l.flushes = l.lossy || lossy, append(l.flushes, flushes...)
 }
 
-func (l *listener) begin(s *stopper) {
+// Begin passes signals to a training until End.
+func (l *Listener) Begin(s *Stopper) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.training, l.unheeded = s, nil
 	signal.Notify(l.signals, stopSignals...) // Again, if a signal was handed on.
 }
 
-func (l *listener) end() {
+// End ends what Begin has begun.
+func (l *Listener) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.training = nil
 }
 
-func (l *listener) run() {
+func (l *Listener) run() {
 	for received := range l.signals {
 		if !l.tell(received) {
 			l.leave(received)
@@ -106,16 +102,16 @@ func (l *listener) run() {
 }
 
 // tell passes a signal to the running training, if there is one.
-func (l *listener) tell(received os.Signal) bool {
+func (l *Listener) tell(received os.Signal) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.training == nil {
 		return false
 	}
 	if received != syscall.SIGINT {
-		l.training.tell(terminated)
+		l.training.Tell(Terminated)
 	} else if l.unheeded != syscall.SIGINT {
-		l.training.tell(interrupted)
+		l.training.Tell(Interrupted)
 	} else {
 		go l.handOn(received) // A second one ends the process at once.
 	}
@@ -123,9 +119,9 @@ func (l *listener) tell(received os.Signal) bool {
 	return true
 }
 
-// heed acts on a signal that arrived too late for the training to stop, because it was about to end
+// Heed acts on a signal that arrived too late for the training to stop, because it was about to end
 // anyway.
-func (l *listener) heed() {
+func (l *Listener) Heed() {
 	l.mu.Lock()
 	received := l.unheeded
 	l.unheeded = nil
@@ -137,13 +133,13 @@ func (l *listener) heed() {
 
 // leave ends the process because of a signal: with the exit code that makes the job start again, if
 // there is one, or else as the signal would without this listener.
-func (l *listener) leave(received os.Signal) {
+func (l *Listener) leave(received os.Signal) {
 	l.mu.Lock()
 	requeue := l.requeueCode != 0 && !l.lossy && received != syscall.SIGINT
 	l.mu.Unlock()
 	switch {
 	case requeue:
-		ignoreStops()
+		Ignore()
 		l.flush()
 		l.world.Leave()
 		os.Exit(l.requeueCode)
@@ -156,7 +152,7 @@ func (l *listener) leave(received os.Signal) {
 
 // flush finishes the loggers and the checkpoints being written. Until it is known whether the
 // process survives, whatever the program logs has to wait.
-func (l *listener) flush() {
+func (l *Listener) flush() {
 	l.mu.Lock()
 	flushes := l.flushes
 	if l.decided == nil {
@@ -181,7 +177,7 @@ func (l *listener) flush() {
 
 // handOn raises the signal again without this listener. That ends the process, unless the program
 // has its own handler. Then the program continues, but its loggers have finished.
-func (l *listener) handOn(received os.Signal) {
+func (l *Listener) handOn(received os.Signal) {
 	signal.Stop(l.signals)
 	_ = syscall.Kill(os.Getpid(), received.(syscall.Signal)) // A process can always signal itself.
 	time.Sleep(handOnTime)
@@ -193,9 +189,9 @@ func (l *listener) handOn(received os.Signal) {
 	}
 }
 
-// wait blocks until it is known that the process survives, if its loggers have finished because of
+// Wait blocks until it is known that the process survives, if its loggers have finished because of
 // a signal.
-func (l *listener) wait() {
+func (l *Listener) Wait() {
 	l.mu.Lock()
 	decided := l.decided
 	l.mu.Unlock()
@@ -204,5 +200,5 @@ func (l *listener) wait() {
 	}
 }
 
-// ignoreStops makes this process ignore signals to stop until it ends by itself.
-func ignoreStops() { signal.Ignore(stopSignals...) }
+// Ignore makes this process ignore signals to stop until it ends by itself.
+func Ignore() { signal.Ignore(stopSignals...) }

@@ -1,4 +1,4 @@
-package trainer
+package profile
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ func operationsOf(ranks []rankTrace) [][]operation {
 	all := make([][]operation, len(ranks))
 	for rank, r := range ranks {
 		all[rank] = r.inOrder()
-		findSteps(all[rank], r.of(trainingTrack))
+		findSteps(all[rank], r.of(Training))
 		numberCollectives(all[rank])
 	}
 	findWaits(all)
@@ -38,11 +38,11 @@ func (r rankTrace) inOrder() []operation {
 	return all
 }
 
-const stepName = "step" // Of the spans in which programs of updates run.
+const StepName = "step" // Of the spans in which programs of updates run.
 
 // findSteps finds the steps in which operations lie. Both are in the order of their beginnings.
 func findSteps(all []operation, training []span) {
-	steps := slices.DeleteFunc(training, func(s span) bool { return s.Name != stepName })
+	steps := slices.DeleteFunc(training, func(s span) bool { return s.Name != StepName })
 	for i := range all {
 		for len(steps) > 0 && steps[0].End < all[i].End {
 			steps = steps[1:]
@@ -104,8 +104,8 @@ func findWaits(ranks [][]operation) {
 }
 
 const (
-	operationsTrack track = "operations"
-	travellingTrack track = "travelling sums"
+	operationsTrack Track = "operations"
+	travellingTrack Track = "travelling sums"
 )
 
 // rowsOf places operations: in one row, or in several where they run at once, on different threads.
@@ -152,8 +152,8 @@ var classes = []struct {
 // which is XLA's; "" if there are no operations.
 func (r rankTrace) inSteps(all []operation) string {
 	total, covered, parts := int64(0), int64(0), map[string]int64{}
-	for _, s := range r.of(trainingTrack) {
-		if s.Name == stepName {
+	for _, s := range r.of(Training) {
+		if s.Name == StepName {
 			total += s.End - s.Begin
 		}
 	}
