@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -41,10 +42,10 @@ func (t *Trainer) checkAverage() error {
 	switch {
 	case t.config.EMADecay == 0:
 		return errors.New("ema_decay is not set, so there is none")
-	case t.fitting && !t.at.Finished:
+	case t.life == fitting && !t.at.Finished:
 		return errors.New("Fit is training now: call LoadAverage after it, or in a callback's FitEnd")
-	case t.best != "":
-		return fmt.Errorf("the model already has the weights of %s", t.best)
+	case t.loaded != "":
+		return fmt.Errorf("the model already has the weights of %s", t.loaded)
 	}
 	return nil
 }
@@ -77,7 +78,7 @@ func (t *Trainer) useAverage() error {
 	if err := s.RestoreWeights(t.store, func(string) bool { return true }); err != nil {
 		return err
 	}
-	t.saidWeights, t.best = true, "LoadAverage"
+	t.said, t.loaded = true, "LoadAverage"
 	t.printf("%s: the weights are averages over the training\n", t.config.Name)
 	return nil
 }
@@ -129,9 +130,11 @@ func half(value float32) float16.Float16 {
 // matchAverages lets a training run begin with averages, or end them, at a checkpoint: if ema_decay
 // is not set, it drops those of the checkpoint, which the next update would make wrong.
 func (t *Trainer) matchAverages(s *checkpoint.Snapshot) {
-	has := s.Tensors[step.AverageCount] != nil
-	t.newAverages, t.oldAverages = !has && t.config.EMADecay > 0, has && t.config.EMADecay == 0
-	if t.oldAverages {
+	switch has := s.Tensors[step.AverageCount] != nil; {
+	case !has && t.config.EMADecay > 0:
+		t.begins = append(t.begins, step.AverageScope)
+	case has && t.config.EMADecay == 0:
+		t.drops = true
 		maps.DeleteFunc(s.Tensors, func(name string, _ *tensors.Tensor) bool { return step.Under(name, step.AverageScope) })
 	}
 }
@@ -139,28 +142,19 @@ func (t *Trainer) matchAverages(s *checkpoint.Snapshot) {
 // sayAverages prints that a training run that resumes begins with averages, or ends them.
 func (t *Trainer) sayAverages() {
 	switch {
-	case t.newAverages:
+	case slices.Contains(t.begins, step.AverageScope):
 		t.printf("the checkpoint has no averages of the weights (ema_decay): they begin after the next update\n")
-	case t.oldAverages:
+	case t.drops:
 		t.printf("ema_decay is not set: the training continues without the checkpoint's averages of the weights\n")
 	}
-}
-
-// newVariables returns the scopes of variables that the checkpoint need not have.
-func (t *Trainer) newVariables() (scopes []string) {
-	if t.newAverages {
-		scopes = append(scopes, step.AverageScope)
-	}
-	if t.newScale {
-		scopes = append(scopes, step.ScaleScope)
-	}
-	return scopes
 }
 
 // matchLossScale lets a training run begin or end in 16-mixed at a checkpoint.
 func (t *Trainer) matchLossScale(s *checkpoint.Snapshot) {
 	has, scales := s.Tensors[step.ScalePath] != nil, t.step.ScalesLoss()
-	t.newScale = !has && scales
+	if !has && scales {
+		t.begins = append(t.begins, step.ScaleScope)
+	}
 	if has && !scales {
 		maps.DeleteFunc(s.Tensors, func(name string, _ *tensors.Tensor) bool { return step.Under(name, step.ScaleScope) })
 	}

@@ -52,7 +52,7 @@ func (t *Trainer) loadBest() error {
 // checkBest returns an error if LoadBest can't have a best checkpoint.
 func (t *Trainer) checkBest() error {
 	switch {
-	case t.fitting && !t.at.Finished:
+	case t.life == fitting && !t.at.Finished:
 		return errors.New("Fit is training now: call LoadBest after it, or in a callback's FitEnd")
 	case t.saver == nil && t.config.Checkpoint.Off:
 		return errors.New("checkpoint.off is set, so there are no checkpoints")
@@ -100,13 +100,13 @@ func (t *Trainer) use(best *checkpoint.Snapshot, from origin) error {
 	if !t.step.Built() {
 		t.snapshot = best // Compared with the model once it is built.
 	}
-	if !t.resumed {
+	if t.life < resumed {
 		t.sayBuild(from)
 	}
 	if otherSet(t.config.Checkpoint.Monitor, from.At.Validation, t.at.Validation) {
 		t.printf("%swarning: %s was the best of its validations, which were of another set\n", t.label(), from.Path)
 	}
-	t.loaded, t.saidWeights, t.best, t.means = true, true, from.Path, from.At.Means
+	t.looked, t.said, t.loaded, t.means = true, true, from.Path, from.At.Means
 	metric := t.config.Checkpoint.Monitor
 	t.printf("%s: the weights are those after step %d, the best by %s (%.6g), from %s\n", t.config.Name, from.At.Step, metric, best.Metrics[metric], from.Path)
 	return nil

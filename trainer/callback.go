@@ -106,10 +106,10 @@ func (t *Trainer) event() *Event {
 
 // failed tells the callbacks of an error that ends Fit, once.
 func (t *Trainer) failed(err error) {
-	if t.hasFailed {
+	if t.told != nil {
 		return
 	}
-	t.hasFailed = true
+	t.told = err
 	for _, c := range t.callbacks {
 		if c.Failed != nil {
 			c.Failed(t.event(), err)

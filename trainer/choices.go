@@ -21,7 +21,7 @@ import (
 // computed for them, and no optimizer changes them. The statistics of batch normalization under the
 // scopes still follow the data. Fit fails if the model has no trainable variable under a scope.
 func Freeze(scopes ...string) Option {
-	return func(t *Trainer) { t.choices.Frozen = append(t.choices.Frozen, scopes...) }
+	return func(o *chosen) { o.choices.Frozen = append(o.choices.Frozen, scopes...) }
 }
 
 // ScaleRate multiplies the learning rate of the variables under a scope by a factor, as PyTorch's
@@ -29,8 +29,8 @@ func Freeze(scopes ...string) Option {
 // the whole change of an update, so it is exact for optimizers whose change is proportional to the
 // rate, such as SGD and Adam. The learning rate in the logs doesn't include the factor.
 func ScaleRate(scope string, factor float64) Option {
-	return func(t *Trainer) {
-		t.choices.Scales = append(t.choices.Scales, step.Scale{Scope: scope, Factor: factor})
+	return func(o *chosen) {
+		o.choices.Scales = append(o.choices.Scales, step.Scale{Scope: scope, Factor: factor})
 	}
 }
 
@@ -43,8 +43,8 @@ func ScaleRate(scope string, factor float64) Option {
 // It works with the WeightDecay of SGD and of GoMLX's Adam (AdamW). It doesn't change the L2
 // regularization that GoMLX's layers add to the loss.
 func ScaleDecay(scope string, factor float64) Option {
-	return func(t *Trainer) {
-		t.choices.Decays.Scales = append(t.choices.Decays.Scales, step.Scale{Scope: scope, Factor: factor})
+	return func(o *chosen) {
+		o.choices.Decays.Scales = append(o.choices.Decays.Scales, step.Scale{Scope: scope, Factor: factor})
 	}
 }
 
@@ -52,7 +52,7 @@ func ScaleDecay(scope string, factor float64) Option {
 // with fewer than 2 axes, such as biases and the scales of normalization layers, and those of more
 // axes with the names that GoMLX's layers give to these: biases, gain, scale, offset, gamma, beta.
 // It has precedence over ScaleDecay.
-func NoDecayOfBiasesAndNorms() Option { return func(t *Trainer) { t.choices.Decays.NoVectors = true } }
+func NoDecayOfBiasesAndNorms() Option { return func(o *chosen) { o.choices.Decays.NoVectors = true } }
 
 // Whole is the axis for Divide that keeps variables whole on each device.
 const Whole = distributed.Whole
@@ -70,7 +70,7 @@ const Whole = distributed.Whole
 // Fit fails if the model has no variable with this axis under the scope, or if a variable can't be
 // divided evenly. With a ModelParallel of 1, Divide changes nothing.
 func Divide(scope string, axis int) Option {
-	return func(t *Trainer) { t.choices.Axes = append(t.choices.Axes, step.AxisChoice{Scope: scope, Axis: axis}) }
+	return func(o *chosen) { o.choices.Axes = append(o.choices.Axes, step.AxisChoice{Scope: scope, Axis: axis}) }
 }
 
 // GradientFn builds the graph that changes the gradients of an objective. It returns as many, of
@@ -88,7 +88,7 @@ type GradientFn func(variables []*model.Variable, gradients []*graph.Node) []*gr
 // Several changes are made in the order of the options. They must not draw the model's random
 // numbers, which differ between ranks: the weights would differ too.
 func WithGradients(change GradientFn) Option {
-	return func(t *Trainer) { t.choices.Changes = append(t.choices.Changes, step.GradientFn(change)) }
+	return func(o *chosen) { o.choices.Changes = append(o.choices.Changes, step.GradientFn(change)) }
 }
 
 // WithTrainMetric computes a metric of each training batch, from the labels and the predictions
@@ -102,8 +102,8 @@ func WithGradients(change GradientFn) Option {
 // by a sum over its data, such as the number of values that a mask leaves, counts as that, for each
 // example. For an Adversarial task, the predictions are the inputs of the step.
 func WithTrainMetric(name string, value metric.BaseMetricGraph) Option {
-	return func(t *Trainer) {
-		t.choices.TrainMetrics = append(t.choices.TrainMetrics, step.Metric{Name: name, Value: value})
+	return func(o *chosen) {
+		o.choices.TrainMetrics = append(o.choices.TrainMetrics, step.Metric{Name: name, Value: value})
 	}
 }
 

@@ -38,9 +38,9 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) (e
 			err = unread.Error("trainer.Fit", err)
 		}
 	}()
-	t.hasFailed = false
+	t.told = nil
 	if err = t.fit(ctx, training, validation); err == nil {
-		t.fitted = true
+		t.life = fitted
 		t.listener.Heed()
 		return nil
 	}
@@ -58,14 +58,14 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) (e
 }
 
 func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) error {
-	if t.fitting {
+	if t.life == fitting {
 		return errors.New("Fit is running already: a callback can't call it")
 	}
-	if t.fitted {
+	if t.life == fitted {
 		return fmt.Errorf("its training has ended (%s), and a trainer trains only once: make another one with trainer.New, with its own folder (checkpoint.dir)", t.at.End.Reason)
 	}
-	if t.best != "" {
-		return fmt.Errorf("the weights of the training were replaced by those of %s: call Fit before LoadBest and LoadAverage, or make another trainer", t.best)
+	if t.loaded != "" {
+		return fmt.Errorf("the weights of the training were replaced by those of %s: call Fit before LoadBest and LoadAverage, or make another trainer", t.loaded)
 	}
 	if validation == nil && len(t.further) > 0 {
 		return errors.New("there is no validation set, but WithValidation adds further ones: give Fit the first")
@@ -100,9 +100,6 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err := t.resumeStream(l); err != nil {
 		return err
 	}
-	if err := t.rewindLoggers(); err != nil {
-		return err
-	}
 	if err := t.world.PrepareSums(); err != nil { // For votes and reports.
 		return err
 	}
@@ -113,8 +110,8 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	run := &run{Trainer: t, loader: l, validation: validation, stop: stopper, began: time.Now(), firstStep: t.at.Step, before: t.at.Elapsed, lastSave: time.Now()}
 	t.display.Start(run.view())
 	defer t.display.End()
-	t.fitting = true
-	defer func() { t.fitting = false }()
+	t.life = fitting
+	defer func() { t.life = resumed }()
 	t.reportProgress() // If a start dies before its next update, it got this far.
 	defer t.world.Idle()
 	defer t.saver.release()

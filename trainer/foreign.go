@@ -46,15 +46,15 @@ type targets func(file map[string]*tensors.Tensor) (map[string]Target, error)
 
 // initFromForeign returns the option for a file of another library.
 func initFromForeign(name, path string, scopes []string, become targets) Option {
-	return func(t *Trainer) {
+	return func(o *chosen) {
 		i := &initial{name: name, scopes: scopes}
-		i.read = func() (*checkpoint.Snapshot, error) {
+		i.read = func(t *Trainer) (*checkpoint.Snapshot, error) {
 			return t.shareInitial(i, func() (s *checkpoint.Snapshot, err error) {
 				s, i.was, err = readForeign(path, become)
 				return s, err
 			})
 		}
-		t.initial = append(t.initial, i)
+		o.initial = append(o.initial, i)
 	}
 }
 

@@ -24,12 +24,12 @@ import (
 // New fails if there are no weights under a scope. The model must have the same variables under
 // each scope, with the same types and shapes: Fit, Validate and Test fail if it doesn't.
 func InitFrom(path string, scopes ...string) Option {
-	return func(t *Trainer) {
+	return func(o *chosen) {
 		i := &initial{name: fmt.Sprintf("InitFrom %s", path), scopes: scopes}
-		i.read = func() (*checkpoint.Snapshot, error) {
+		i.read = func(t *Trainer) (*checkpoint.Snapshot, error) {
 			return t.shareInitial(i, func() (*checkpoint.Snapshot, error) { return readWeights(path) })
 		}
-		t.initial = append(t.initial, i)
+		o.initial = append(o.initial, i)
 	}
 }
 
@@ -37,8 +37,8 @@ func InitFrom(path string, scopes ...string) Option {
 // program. Use it for the second phase of a training run: with another optimizer, other rates or
 // other frozen scopes.
 func InitFromTrainer(other *Trainer, scopes ...string) Option {
-	return func(t *Trainer) {
-		t.initial = append(t.initial, &initial{name: fmt.Sprintf("InitFromTrainer %s", other.config.Name), scopes: scopes, read: other.weights})
+	return func(o *chosen) {
+		o.initial = append(o.initial, &initial{name: fmt.Sprintf("InitFromTrainer %s", other.config.Name), scopes: scopes, read: func(*Trainer) (*checkpoint.Snapshot, error) { return other.weights() }})
 	}
 }
 
@@ -46,7 +46,7 @@ func InitFromTrainer(other *Trainer, scopes ...string) Option {
 type initial struct {
 	name     string
 	scopes   []string
-	read     func() (*checkpoint.Snapshot, error)
+	read     func(*Trainer) (*checkpoint.Snapshot, error)
 	was      map[string]string    // What each variable was in a file of another library; nil for our own.
 	snapshot *checkpoint.Snapshot // Until the model is built and compared with it.
 }
@@ -130,7 +130,7 @@ func readWeightsFile(path string) (s *checkpoint.Snapshot, err error) {
 // begin puts the initial weights into the store, before anything is loaded into it.
 func (t *Trainer) begin() error {
 	for _, i := range t.initial {
-		s, err := i.read()
+		s, err := i.read(t)
 		if err == nil {
 			err = i.check(s)
 		}
@@ -171,7 +171,7 @@ func (i *initial) wants(path string) bool {
 // checkpoint has replaced them.
 func (t *Trainer) checkInitial() error {
 	for _, i := range t.initial {
-		if i.snapshot == nil || t.origin.Found || t.best != "" {
+		if i.snapshot == nil || t.origin.Found || t.loaded != "" {
 			continue
 		}
 		wanted := func(path string) bool { return i.wants(path) && !t.step.IsState(path) }

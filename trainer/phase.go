@@ -46,13 +46,13 @@ func (t *Trainer) NextPhase(task Task, change func(*Config), options ...Option) 
 	if c.Name == "" {
 		c.Name = t.config.Name
 	}
-	inherit := func(next *Trainer) {
+	inherit := func(next *chosen) {
 		next.store, next.out = storeLike(t.store), t.out
 		next.further = append(next.further, t.further...)
 		next.ownParams = maps.Clone(t.ownParams)
 		next.beganAfter = append(slices.Clone(t.beganAfter), t.weightsStep())
 	}
-	check := func(next *Trainer) {
+	check := func(next *chosen) {
 		if next.store == t.store {
 			next.refused = errors.New("NextPhase: WithStore has the store of the phase before, with its optimizer's state and steps: use another store, or omit WithStore to keep the hyper-parameters")
 		}
@@ -72,7 +72,7 @@ func storeLike(other *model.Store) *model.Store {
 // weightsStep returns the number of updates of the weights in the store. Before Fit, they are the
 // checkpoint's.
 func (t *Trainer) weightsStep() int64 {
-	if !t.resumed && t.origin.Found {
+	if t.life < resumed && t.origin.Found {
 		return t.origin.At.Step
 	}
 	return t.at.Step

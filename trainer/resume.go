@@ -40,7 +40,7 @@ type tensorInfo struct {
 
 // resume resumes the training from the newest checkpoint, once in a trainer's life.
 func (t *Trainer) resume(identity facts) error {
-	if t.resumed {
+	if t.life >= resumed {
 		return nil
 	}
 	if err := trainings.claim(t); err != nil {
@@ -59,11 +59,11 @@ func (t *Trainer) resume(identity facts) error {
 		return err
 	}
 	if !t.origin.Found {
-		if t.hadWeights && len(t.initial) == 0 {
+		if t.hadOwn && len(t.initial) == 0 {
 			t.printf("%sthe training begins with the weights that are in its store already: for new ones, use another store\n", t.label())
 		}
-		t.resumed = true
-		return nil
+		t.life = resumed
+		return t.rewindLoggers()
 	}
 	if err := t.comparePosition(t.origin.At); err != nil {
 		return fmt.Errorf("%s: %w", t.origin.Path, err)
@@ -71,8 +71,8 @@ func (t *Trainer) resume(identity facts) error {
 	if err := t.takeUp(t.origin, identity); err != nil {
 		return err
 	}
-	t.resumed = true
-	return nil
+	t.life = resumed
+	return t.rewindLoggers()
 }
 
 // startOver moves the checkpoints of another training run out of the way if this one must not
@@ -102,7 +102,7 @@ func (c Config) startsOver(env environment) bool {
 // load puts the values of the newest valid checkpoint into the store, once in a trainer's life.
 // Rank 0 reads the checkpoint and sends it to the others.
 func (t *Trainer) load() error {
-	if t.saver == nil || t.loaded || t.config.startsOver(t.env) {
+	if t.saver == nil || t.looked || t.config.startsOver(t.env) {
 		if t.saver == nil && t.config.Checkpoint.Resume == "must" {
 			return errNoFolder
 		}
@@ -120,7 +120,7 @@ func (t *Trainer) load() error {
 		if t.config.Checkpoint.Resume == "must" {
 			return fmt.Errorf("checkpoint.resume is \"must\", but there is no valid checkpoint in %s", t.saver.path)
 		}
-		t.loaded = true
+		t.looked = true
 		return nil
 	}
 	if err := t.comparePrecision(from.At); err != nil {
@@ -137,7 +137,7 @@ func (t *Trainer) load() error {
 	if err := t.snapshot.Restore(t.store, t.rates.paths()...); err != nil {
 		return err
 	}
-	t.origin, t.loaded, t.means = from, true, from.At.Means
+	t.origin, t.looked, t.means = from, true, from.At.Means
 	return nil
 }
 
@@ -283,19 +283,19 @@ func (t *Trainer) restoreAll() error {
 // checkpoint's, or else the initial ones. All ranks get the same weights. The dataset's first
 // example shows the model the shapes of its inputs; ds is nil for a model that is built later.
 func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
-	if t.step.Built() || t.isReady {
+	if t.step.Built() || t.isShared {
 		return nil
 	}
 	if err := t.load(); err != nil {
 		return err
 	}
-	if !t.resumed {
+	if t.life < resumed {
 		t.sayWeights()
 	}
 	if ds == nil || t.world.Size() == 1 {
 		return nil
 	}
-	t.isReady = true
+	t.isShared = true
 	if err := t.world.ShareModel(ctx, t.step.Evaluation(), ds); err != nil {
 		return err
 	}
@@ -305,17 +305,17 @@ func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
 // sayWeights prints, once, which weights the model has if it is used before Fit.
 func (t *Trainer) sayWeights() {
 	switch {
-	case t.saidWeights:
+	case t.said:
 	case t.origin.Found:
 		t.printf("%s: the weights are those after step %d, from %s\n", t.config.Name, t.origin.At.Step, t.origin.Path)
 	case len(t.initial) > 0:
 		t.printf("%s: the weights are those with which the training begins: Fit has not been called, and there is no checkpoint to load\n", t.config.Name)
-	case t.hadWeights:
+	case t.hadOwn:
 		t.printf("%s: the weights are those in the store: Fit has not been called, and there is no checkpoint to load\n", t.config.Name)
 	default:
 		t.printf("%s: the weights are the initial ones: Fit has not been called, and there is no checkpoint to load\n", t.config.Name)
 	}
-	t.saidWeights = true
+	t.said = true
 }
 
 // checkModel returns an error if the model, once used, and the checkpoint don't have the same
@@ -345,7 +345,7 @@ func (t *Trainer) checkRestored() error {
 	if t.snapshot == nil {
 		return nil
 	}
-	err := t.snapshot.Check(t.store, t.newVariables()...)
+	err := t.snapshot.Check(t.store, t.begins...)
 	t.snapshot = nil
 	return err
 }

@@ -25,80 +25,102 @@ import (
 // Trainer trains a task. It must be used by one goroutine at a time, and all ranks must call the
 // same methods in the same order.
 type Trainer struct {
-	env       environment
-	world     *distributed.World
-	given     Config // By the program, without flags, defaults and names.
-	config    Config
-	task      Task
-	store     *model.Store
-	choices   step.Options // What the program's options say about the step.
-	step      *step.Step
-	rates     *rates
-	callbacks []Callback
-	further   []validationSet
-	logger    logger.Logger // Nil on all ranks but 0, and if nothing is logged.
-	display   *show.Display
-	recorder  *profile.Recorder
-	saver     *saver // Nil if there are no checkpoints.
-	randoms   *randoms
-	out       io.Writer
-
-	loaded    bool                 // The newest checkpoint was looked for, and read if there is one.
-	origin    origin               // That checkpoint.
-	snapshot  *checkpoint.Snapshot // Its values, until the training's program is built and compared with them.
-	resumed   bool                 // Fit has resumed its training, if there is one to resume.
-	fitting   bool                 // Fit is running.
-	saidNaN   bool                 // A mean loss was NaN, and a warning has said so.
-	fitted    bool                 // Fit has trained to the end.
-	hasFailed bool                 // The callbacks know that this call of Fit has failed.
-	initial   []*initial           // In the order of the options.
-	means     meaning              // Of the set that the weights were trained on.
-	best      string               // What LoadBest has loaded, or LoadAverage; empty if neither was called.
-	rewound   bool                 // The loggers know where the training resumes.
-	saved     *position            // Of the newest checkpoint.
-	earlier   *int64               // Updates of the trainers before this one; nil until Fit begins.
-
-	ownParams  map[string]any // Those of LogParams.
-	beganAfter []int64        // The steps after which the phases before this one ended.
-	refused    error          // By an option.
-
-	newScale    bool // The precision scales losses, but that checkpoint has no scale.
-	newAverages bool // The weights have averages, but that checkpoint has none.
-	oldAverages bool // That checkpoint has averages, but the weights have none.
-	isNamed     bool // The program has chosen the name.
-	isReady     bool // See ready.
-	saidWeights bool
-	hadWeights  bool // The store had trained weights when the trainer was made.
-	listener    *stop.Listener
-
-	at      position
-	plan    plan
-	loss    float64 // Of the last batch, on this rank.
-	metrics Metrics // The newest value of each metric.
+	chosen
+	progress
+	source
+	env      environment
+	world    *distributed.World
+	given    Config // By the program, without flags, defaults and names.
+	config   Config
+	task     Task
+	step     *step.Step
+	rates    *rates
+	display  *show.Display
+	recorder *profile.Recorder
+	saver    *saver // Nil if there are no checkpoints.
+	randoms  *randoms
+	listener *stop.Listener
+	isNamed  bool // The program has chosen the name.
+	life     life
+	told     error // The error of this Fit of which the callbacks know.
+	saidNaN  bool  // A mean loss was NaN, and a warning has said so.
 }
 
+// chosen is what options have chosen.
+type chosen struct {
+	store     *model.Store
+	schedule  Schedule // Nil if the learning rates never change.
+	logger    logger.Logger
+	out       io.Writer
+	callbacks []Callback
+	further   []validationSet
+	initial   []*initial   // In the order of the options.
+	choices   step.Options // About the step.
+
+	// For a phase after another one: the parameters of LogParams there, the steps after which the
+	// phases before ended, and why there can't be one.
+	ownParams  map[string]any
+	beganAfter []int64
+	refused    error
+}
+
+// progress is how far a training run has come.
+type progress struct {
+	at      position
+	plan    plan
+	loss    float64   // Of the last batch, on this rank.
+	metrics Metrics   // The newest value of each metric.
+	saved   *position // Of the newest checkpoint.
+	earlier *int64    // Updates of the trainers before this one; nil until Fit begins.
+}
+
+// source is where the weights of a trainer come from.
+type source struct {
+	hadOwn   bool                 // The store had trained weights when the trainer was made.
+	looked   bool                 // The newest checkpoint was looked for, and read if there is one.
+	origin   origin               // That checkpoint.
+	snapshot *checkpoint.Snapshot // Its values, until the training's program is built and compared with them.
+	begins   []string             // The scopes of variables that begin with this training, so that checkpoint lacks them.
+	drops    bool                 // That checkpoint has averages, but the weights have none.
+	means    meaning              // Of the set that the weights were trained on.
+	loaded   string               // What LoadBest or LoadAverage has loaded; empty if neither was called.
+	isShared bool                 // All ranks have the same, before there is a step.
+	said     bool                 // Which weights the model has: see sayWeights.
+}
+
+// life is where a trainer is in its life. Each state is followed by the next one, but a Fit that
+// fails leaves it resumed.
+type life int
+
+const (
+	made    life = iota
+	resumed      // Fit has resumed its training, if there is one to resume.
+	fitting      // Fit is running.
+	fitted       // Fit has trained to the end.
+)
+
 // Option changes the Trainer that New returns.
-type Option func(*Trainer)
+type Option func(*chosen)
 
 // WithStore makes the trainer use a store of variables with its own hyper-parameters. The trainer
 // sets the seed in the store. The optimizers' learning rates are the task's, even if the store has
 // those of an earlier training run.
-func WithStore(store *model.Store) Option { return func(t *Trainer) { t.store = store } }
+func WithStore(store *model.Store) Option { return func(o *chosen) { o.store = store } }
 
 // WithCallbacks adds callbacks. They are called in this order.
 func WithCallbacks(callbacks ...Callback) Option {
-	return func(t *Trainer) { t.callbacks = append(t.callbacks, callbacks...) }
+	return func(o *chosen) { o.callbacks = append(o.callbacks, callbacks...) }
 }
 
 // WithSchedule replaces the configured schedule.
-func WithSchedule(s Schedule) Option { return func(t *Trainer) { t.rates.schedule = s } }
+func WithSchedule(s Schedule) Option { return func(o *chosen) { o.schedule = s } }
 
 // WithLogger replaces the configured loggers. Only rank 0 uses l. Unless l is a logger.Multi, it is
 // wrapped in one, so that it can't stop the training. The trainer closes it with the world.
-func WithLogger(l logger.Logger) Option { return func(t *Trainer) { t.logger = l } }
+func WithLogger(l logger.Logger) Option { return func(o *chosen) { o.logger = l } }
 
 // WithOutput makes rank 0 show its progress on out instead of standard output.
-func WithOutput(out io.Writer) Option { return func(t *Trainer) { t.out = out } }
+func WithOutput(out io.Writer) Option { return func(o *chosen) { o.out = out } }
 
 // New prepares a training run. Flags, the environment and a file may change the configuration (see
 // [Config.AddFlags]).
@@ -129,11 +151,12 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	config.Loader = LoaderConfig(world.Loading(distributed.Loading(config.Loader)))
-	t = &Trainer{env: env, world: world, given: given, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}, isNamed: isNamed}
-	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: checkpoint.Metrics{}, reduced: 1}
+	chosen := chosen{store: model.NewStore(), schedule: config.Schedule.schedule(), out: os.Stdout}
 	for _, option := range options {
-		option(t)
+		option(&chosen)
 	}
+	t = &Trainer{chosen: chosen, progress: progress{metrics: Metrics{}}, env: env, world: world, given: given, config: config, task: task, isNamed: isNamed}
+	t.rates = &rates{schedule: t.schedule, objectives: task.objectives, base: checkpoint.Metrics{}, reduced: 1}
 	if err := errors.Join(t.refused, checkCallbacks(t.callbacks), t.checkScopes(), checkValidations(t.further), t.checkTrainMetrics()); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
@@ -149,7 +172,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 // open creates the trainer's parts.
 func (t *Trainer) open() error {
 	for v := range t.store.IterVariables() {
-		t.hadWeights = t.hadWeights || v.Trainable && v.HasValue()
+		t.hadOwn = t.hadOwn || v.Trainable && v.HasValue()
 	}
 	t.store.SetParam("/"+model.ParamInitialSeed, int64(t.config.Seed))
 	t.rates.store = t.store

@@ -17,7 +17,7 @@ type validationSet struct {
 // the metrics over it, under names such as "val_night/loss" for the name "night", which can be
 // monitored.
 func WithValidation(name string, ds data.Dataset) Option {
-	return func(t *Trainer) { t.further = append(t.further, validationSet{name, ds}) }
+	return func(o *chosen) { o.further = append(o.further, validationSet{name, ds}) }
 }
 
 // valStage begins the names of the metrics of validations.

@@ -12,7 +12,7 @@ import (
 )
 
 // newBy returns a trainer whose configuration a flag, the environment or a file changes.
-func newBy(t *testing.T, source string, c trainer.Config, name, value string) (*trainer.Trainer, error) {
+func newBy(t *testing.T, source string, c trainer.Config, name, value string, options ...trainer.Option) (*trainer.Trainer, error) {
 	t.Helper()
 	var args []string
 	switch source {
@@ -38,7 +38,7 @@ func newBy(t *testing.T, source string, c trainer.Config, name, value string) (*
 		t.Fatal(err)
 	}
 	trainer.NewProcess()
-	return trainer.New(world(t), c, sgdTask(0.1), trainer.WithOutput(io.Discard))
+	return trainer.New(world(t), c, sgdTask(0.1), append(options, trainer.WithOutput(io.Discard))...)
 }
 
 // TestZeroIsNotTheDefault: an explicit zero is refused, or taken literally, from each source; a
@@ -122,16 +122,16 @@ func TestZeroPatience(t *testing.T) {
 func TestNoReports(t *testing.T) {
 	var reports int
 	c := trainer.Config{MaxEpochs: 2, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Off: true}}
-	tr, err := newBy(t, "flag", c, "log_every", "0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	trainer.WithCallbacks(trainer.Callback{Name: "reports", EpochEnd: func(e *trainer.Event) error {
+	count := trainer.WithCallbacks(trainer.Callback{Name: "reports", EpochEnd: func(e *trainer.Event) error {
 		if e.Metrics["epoch"] == float64(e.Epoch+1) {
 			reports++
 		}
 		return nil
-	}})(tr)
+	}})
+	tr, err := newBy(t, "flag", c, "log_every", "0", count)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil || reports != 2 {
 		t.Errorf("%v: %d reports, want 2", err, reports)
 	}
