@@ -38,7 +38,8 @@ func (r rankTrace) inOrder() []operation {
 	return all
 }
 
-const StepName = "step" // Of the spans in which programs of updates run.
+// StepName is the name of the spans in which programs of updates run.
+const StepName = "step"
 
 // findSteps finds the steps in which operations lie. Both are in the order of their beginnings.
 func findSteps(all []operation, training []span) {

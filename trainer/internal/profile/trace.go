@@ -32,6 +32,7 @@ type span struct {
 // once.
 type Track string
 
+// The tracks of what is added.
 const (
 	Training Track = "training"
 	Loading  Track = "loading"
