@@ -80,7 +80,7 @@ func (d *Division) Divides() bool { return d != nil && d.mesh.model > 1 }
 
 // prepare prepares a program that was just created, and its variables. try builds its graph, so
 // that the store has them.
-func (d *Division) prepare(exec *model.Exec, try func()) error {
+func (d *Division) prepare(exec *model.Exec, try func() error) error {
 	if d.mesh.model == 1 && !d.fit() {
 		return nil
 	}
@@ -96,9 +96,11 @@ func (d *Division) fit() bool {
 	return true
 }
 
-func (d *Division) divide(exec *model.Exec, try func()) error {
+func (d *Division) divide(exec *model.Exec, try func() error) error {
 	if d.mesh.model > 1 {
-		try()
+		if err := try(); err != nil {
+			return err
+		}
 	}
 	if err := d.place(); err != nil || d.mesh.model == 1 {
 		return err

@@ -243,8 +243,8 @@ type part struct {
 	check         load.Check
 }
 
-// withoutLabels is the spec of batches without labels, of a part with that spec: GoMLX takes no
-// other number of labels for a spec than in its first batch.
+// withoutLabels is the spec of batches without labels, of a part with that spec: GoMLX's Trainer
+// takes no other number of labels for a spec than in its first batch.
 type withoutLabels struct{ spec any }
 
 // specOf returns the spec of a batch with these labels.

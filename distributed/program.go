@@ -13,12 +13,14 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/support/exceptions"
+	pkgerrors "github.com/pkg/errors"
 )
 
 // Program is a graph-building function of a model, such as a training step. It is compiled for each
 // shape of its batches, for one device or for all devices of the process.
 type Program struct {
 	world    *World
+	name     string
 	store    *model.Store
 	division *Division
 	build    BuildFn
@@ -30,10 +32,11 @@ type Program struct {
 // may be called several times for one program.
 type BuildFn func(inputs, labels []*graph.Node) []*graph.Node
 
-// NewProgram returns a program of a store's model. division is that of the store (World.Divide).
-// built is called whenever a graph was built, before it is compiled; it may be nil.
-func (w *World) NewProgram(store *model.Store, division *Division, build BuildFn, built func() error) *Program {
-	return &Program{world: w, store: store, division: division, build: build, built: built, execs: map[string]*model.Exec{}}
+// NewProgram returns a program of a store's model, with a name for errors. division is that of the
+// store (World.Divide). built is called whenever a graph was built, before it is compiled; it may
+// be nil.
+func (w *World) NewProgram(name string, store *model.Store, division *Division, build BuildFn, built func() error) *Program {
+	return &Program{world: w, name: name, store: store, division: division, build: build, built: built, execs: map[string]*model.Exec{}}
 }
 
 // Run runs the program on the first device. The batch's tensors are the program's from then on; the
@@ -84,7 +87,7 @@ func (p *Program) RunSharded(batch train.DistributedBatch) ([]*tensors.Tensor, e
 		mesh := specs[0].Mesh
 		exec.AutoSharding(mesh).WithInputShardingSpecs(specs...).WithOutputShardingSpecs(distributed.NewReplicatedShardingSpec(mesh)).
 			WithDeviceAssignment(p.world.assignment())
-		return p.division.prepare(exec, func() { p.try(len(batch.Inputs), all) })
+		return p.division.prepare(exec, func() error { return p.try(len(batch.Inputs), all) })
 	})
 	if err != nil {
 		return nil, err
@@ -95,8 +98,8 @@ func (p *Program) RunSharded(batch train.DistributedBatch) ([]*tensors.Tensor, e
 	}
 	results := make([]*tensors.Tensor, len(outputs))
 	for i, output := range outputs {
-		first, cloneErr := output.Shards()[0].LocalClone()
-		results[i], err = first, errors.Join(err, cloneErr, output.Finalize())
+		shards := output.Shards()
+		results[i], err = shards[0], errors.Join(err, finalize(shards[1:]))
 	}
 	return results, err
 }
@@ -108,14 +111,14 @@ func hasInputs(n int) error {
 	return nil
 }
 
-// exec returns what compiles and runs the program for batches of a kind. prepare prepares a new
-// one.
+// exec returns what compiles and runs the program for batches of a kind, which key identifies.
+// prepare prepares a new one.
 func (p *Program) exec(key string, inputs int, prepare func(*model.Exec) error) (*model.Exec, error) {
 	if exec := p.execs[key]; exec != nil {
 		return exec, nil
 	}
 	exec, err := model.NewExec(p.world.backend, p.store, func(_ *model.Scope, all []*graph.Node) []*graph.Node {
-		outputs := p.build(all[:inputs], all[inputs:])
+		outputs := p.graph(all[:inputs], all[inputs:])
 		if p.built != nil {
 			if err := p.built(); err != nil {
 				panic(err)
@@ -129,6 +132,7 @@ func (p *Program) exec(key string, inputs int, prepare func(*model.Exec) error) 
 	if err != nil {
 		return nil, err
 	}
+	exec.WithName(p.name)
 	// GoMLX's limit of 32 shapes would end a training run at the 33rd size of a last batch.
 	exec.SetMaxCache(-1)
 	if prepare != nil {
@@ -140,18 +144,30 @@ func (p *Program) exec(key string, inputs int, prepare func(*model.Exec) error) 
 	return exec, nil
 }
 
-// try builds a graph that is thrown away, so that the store has the program's variables. If that
-// fails, so does the build that follows, which says why.
-func (p *Program) try(inputs int, batch []*dtensor.Tensor) {
-	g := graph.NewGraph(p.world.backend, "variables of a program")
+// graph builds the graph. GoMLX returns a panic of the model as an error if its value is one.
+func (p *Program) graph(inputs, labels []*graph.Node) []*graph.Node {
+	defer func() {
+		if value := recover(); value != nil {
+			if _, isError := value.(error); !isError {
+				value = pkgerrors.Errorf("%v", value)
+			}
+			panic(value)
+		}
+	}()
+	return p.build(inputs, labels)
+}
+
+// try builds a graph that is thrown away, so that the store has the program's variables.
+func (p *Program) try(inputs int, batch []*dtensor.Tensor) error {
+	g := graph.NewGraph(p.world.backend, p.name+", to learn its variables")
 	defer g.Finalize()
 	model.SetStore(g, p.store)
-	_ = exceptions.Try(func() {
+	return exceptions.TryCatch[error](func() {
 		nodes := make([]*graph.Node, len(batch))
 		for i, t := range batch {
 			nodes[i] = graph.Parameter(g, fmt.Sprint("batch", i), t.Shape())
 		}
-		p.build(nodes[:inputs], nodes[inputs:])
+		p.graph(nodes[:inputs], nodes[inputs:])
 	})
 }
 

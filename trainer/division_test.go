@@ -246,6 +246,7 @@ func testModelParallelRefused(t *testing.T) {
 		{"negative axis", nil, wideNet, []trainer.Option{trainer.Divide("/first", -2)}, `Divide "/first": the axis -2: it must be at least 0, or trainer.Whole`},
 		{"odd axis", nil, unevenNet, []trainer.Option{trainer.Divide("/odd", 1)},
 			`divide /odd/dense/weights, (Float32)[64, 7]: Divide "/odd": axis 1 has 7 elements, which model_parallel: 2 doesn't divide: choose another axis, or trainer.Whole`},
+		{"a label in the first batch", nil, fewClasses, nil, fmt.Sprintf("epoch 1, batch 1, rank 0: load example 66 of blobs: the label %d: the model has the classes 0 to %d", ranktest.Classes-1, ranktest.Classes-2)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := dividedConfig(2)
@@ -263,6 +264,11 @@ func testModelParallelRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// fewClasses has one class less than the labels.
+func fewClasses(scope *model.Scope, x *graph.Node) *graph.Node {
+	return layers.Dense(scope.In("logits"), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, ranktest.Classes-1)
 }
 
 // unevenNet has a layer that can't be divided along its last axis.

@@ -10,7 +10,7 @@ var (
 	// programFrame matches a function of the program in a stack trace, with its file and line.
 	programFrame = regexp.MustCompile(`(?m)^(main\.\S+)\n\t(.+:\d+)$`)
 	// graphPrefix matches what GoMLX puts before an error in the building of a graph.
-	graphPrefix = regexp.MustCompile(`(?:failed to execute train/eval step: )?(?:failed during graph construction/compilation: )?compilation failed for Exec "[^"]*": graphFn for "[^"]*" panicked: `)
+	graphPrefix = regexp.MustCompile(`(?:failed during graph construction/compilation: )?compilation failed for Exec "[^"]*": graphFn for "[^"]*" panicked: `)
 )
 
 // placedError is an error with another text.

@@ -34,8 +34,8 @@ type position struct {
 	Elapsed  time.Duration `json:"elapsed_ns"` // On rank 0, over all restarts.
 	Restarts int           `json:"restarts"`
 
-	// Since has the losses since the last report: of all ranks in a checkpoint, of this rank in
-	// memory.
+	// Since has the losses and training metrics since the last report: of all ranks in a
+	// checkpoint, of this rank in memory.
 	Since     []mean             `json:"values_since_report"`
 	BaseRates checkpoint.Metrics `json:"base_learning_rates"`
 	Seed      uint64             `json:"seed"`

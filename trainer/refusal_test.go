@@ -3,6 +3,7 @@ package trainer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -220,5 +221,22 @@ func TestRanksAfterResume(t *testing.T) {
 	}
 	if out, err := ranktest.Start(t, ranktest.Torchrun, 2, []string{"CHECKPOINTS=" + t.TempDir(), "GONBATCH_DEVICES=1"}); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// TestModelPanics: whatever a model panics with is an error of Fit, Test and Predict.
+func TestModelPanics(t *testing.T) {
+	for name, value := range map[string]any{"a text": "no such layer", "an error": errors.New("no such layer"), "a number": 7} {
+		t.Run(name, func(t *testing.T) {
+			net := func(*model.Scope, *graph.Node) *graph.Node { panic(value) }
+			tr, _ := newTrainer(t, trainer.Config{MaxEpochs: 1, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Off: true}}, blobTask(net))
+			_, testErr := tr.Test(t.Context(), ranktest.Blobs(20))
+			predictErr := tr.Predict(t.Context(), ranktest.Blobs(20), func([]int, []*tensors.Tensor) error { return nil })
+			for _, err := range []error{testErr, predictErr, tr.Fit(t.Context(), ranktest.Blobs(24), nil)} {
+				if err == nil || !strings.Contains(err.Error(), fmt.Sprint(value)) {
+					t.Errorf("got %v, want %v", err, value)
+				}
+			}
+		})
 	}
 }

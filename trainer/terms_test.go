@@ -110,25 +110,40 @@ func checkScale(t *testing.T, tr *trainer.Trainer) {
 	}
 }
 
-// TestTermsOfHalf: the constants of a model that can't be built in double precision are those of
-// half precision, and a warning says so, once.
+// TestTermsOfHalf: the constants of a model that names its type of half precision, or can't be
+// built in double precision, are those of half precision, and a warning says so, once.
 func TestTermsOfHalf(t *testing.T) {
-	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
-		if x.DType() == dtypes.Float64 {
-			panic("not in double precision")
-		}
-		w := scope.In("slope").VariableWithValue("w", float32(2))
-		regularizer.L2(1e-3)(x.Graph(), w)
-		return graph.Mul(x, graph.ConvertDType(w.NodeValue(x), x.DType()))
-	}
-	mean := func(_, predictions []*graph.Node) *graph.Node { return graph.ReduceAllMean(predictions[0]) }
-	c := trainer.Config{Precision: "bf16-mixed", MaxSteps: 2, MaxEpochs: 9, BatchSize: 4, Loggers: []string{"none"}}
-	tr, out := newTrainer(t, c, trainer.Supervised(net, mean, plainSGD(0.1)))
-	if err := tr.Fit(t.Context(), flat(16, 0), flat(16, 0)); err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Count(out.String(), "are rounded to BFloat16, because the model can't be built in Float64: not in double precision"); got != 1 {
-		t.Errorf("%d warnings, want 1:\n%s", got, out)
+	for name, test := range map[string]struct {
+		convert func(x *graph.Node) *graph.Node
+		want    string
+	}{
+		"as it asks": {func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, trainer.ComputeDType(x)) }, ""},
+		"by name": {func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float16) },
+			"are rounded to Float16, one of them to 0, because the model names this type"},
+		"not in double": {func(x *graph.Node) *graph.Node {
+			if x.DType() == dtypes.Float64 {
+				panic("not in double precision")
+			}
+			return x
+		}, "are rounded to Float16, one of them to 0, because the model can't be built in Float64, from which they are taken: not in double precision"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+				x = test.convert(x)
+				w := scope.In("slope").WithInitializer(initializer.One).VariableWithShape("w", shapes.Make(x.DType()))
+				regularizer.L2(2e-8)(x.Graph(), w)
+				return graph.Mul(x, w.NodeValue(x))
+			}
+			mean := func(_, predictions []*graph.Node) *graph.Node { return graph.ReduceAllMean(predictions[0]) }
+			c := trainer.Config{Precision: "16-mixed", MaxSteps: 2, MaxEpochs: 9, BatchSize: 4, Loggers: []string{"none"}}
+			tr, out := newTrainer(t, c, trainer.Supervised(net, mean, plainSGD(0.1)))
+			if err := tr.Fit(t.Context(), flat(16, 0), flat(16, 0)); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(out.String(), "constants of what layers add"); (n == 1) != (test.want != "") || !strings.Contains(out.String(), test.want) {
+				t.Errorf("%d warnings, want %q:\n%s", n, test.want, out)
+			}
+		})
 	}
 }
 

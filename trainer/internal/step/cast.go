@@ -59,7 +59,7 @@ func (s *draft) buildAs(inputs, labels []*graph.Node, f BuildFn) []*graph.Node {
 	var terms *termBuilder
 	changeTerms(g, func(term *graph.Node) *graph.Node {
 		if terms == nil {
-			terms = newTermBuilder(g, types.Compute, casts, s.constants(inputs, labels, f, given))
+			terms = s.newTermBuilder(casts, inputs, labels, f, given)
 		}
 		return terms.build(term)
 	})

@@ -76,10 +76,10 @@ func (s *Step) scaleDecay(g *graph.Graph, all []decayed, apply func()) {
 func (s *Step) checkDecays() {
 	s.checkScales("ScaleDecay", s.Decays.Scales)
 	for _, scale := range s.Decays.Scales {
-		Decays := func(o Objective) bool {
+		decays := func(o Objective) bool {
 			return o.Decays && (Under(scale.Scope+"/", o.Scope) || Under(o.Scope+"/", scale.Scope))
 		}
-		if !slices.ContainsFunc(s.Objectives, Decays) {
+		if !slices.ContainsFunc(s.Objectives, decays) {
 			panic(fmt.Errorf("trainer: ScaleDecay %q: the optimizer of the variables there has no weight decay: set it, or remove the option", scale.Scope))
 		}
 	}

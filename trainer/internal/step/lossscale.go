@@ -153,12 +153,12 @@ func (s *lossScale) finish(g *graph.Graph, finite *graph.Node, before map[*model
 // move moves the scale after an update.
 func (s *lossScale) move(g *graph.Graph, finite *graph.Node) {
 	scale, streak, skipped := s.scale(), s.streak(), s.skipped()
-	now, Updates := scale.NodeValue(g), graph.AddScalar(streak.NodeValue(g), 1)
-	grows := graph.GreaterOrEqual(Updates, graph.Scalar(g, dtypes.Int32, growthInterval))
+	now, updates := scale.NodeValue(g), graph.AddScalar(streak.NodeValue(g), 1)
+	grows := graph.GreaterOrEqual(updates, graph.Scalar(g, dtypes.Int32, growthInterval))
 	larger := graph.MulScalar(now, scaleGrowth)
 	grown := graph.Where(graph.LogicalAnd(grows, graph.IsFinite(larger)), larger, now)
 	scale.SetNodeValue(graph.Where(finite, grown, graph.MulScalar(now, scaleCut)))
-	streak.SetNodeValue(graph.Where(graph.LogicalAnd(finite, graph.LogicalNot(grows)), Updates, graph.ZerosLike(Updates)))
+	streak.SetNodeValue(graph.Where(graph.LogicalAnd(finite, graph.LogicalNot(grows)), updates, graph.ZerosLike(updates)))
 	skipped.SetNodeValue(graph.Add(skipped.NodeValue(g), graph.ConvertDType(graph.LogicalNot(finite), dtypes.Int32)))
 }
 

@@ -103,7 +103,7 @@ type Metric struct {
 // build returns a metric's mean over a batch.
 func (m Metric) build(s *draft, labels, predictions []*graph.Node) *graph.Node {
 	x := m.Value(s.Store.RootScope(), labels, predictions)
-	if x.DType() != dtypes.Float64 { // Half Precision is too coarse for the mean, and integers have none.
+	if x.DType() != dtypes.Float64 { // Half precision is too coarse for the mean, and integers have none.
 		x = graph.ConvertDType(x, dtypes.Float32)
 	}
 	mean := weigh.Metric(s.Store, graph.ReduceAllMean(x))

@@ -92,11 +92,11 @@ type Step struct {
 	prediction *distributed.Program
 	division   *distributed.Division // Nil if there is one device.
 	parts      *parts                // Nil unless the ranks share the update.
-	lossScale  *lossScale            // Nil unless the Precision needs it.
+	lossScale  *lossScale            // Nil unless the precision needs it.
 	built      bool                  // The program of an update has been built.
 	state      map[string]bool       // The paths of the variables that the optimizers have created, also before the training was resumed.
 	fixed      map[string]bool       // The paths of the model's variables that no optimizer changes.
-	halves     map[string]bool       // The paths of the variables for which a model has asked in half Precision.
+	halves     map[string]bool       // The paths of the variables for which a model has asked in half precision.
 	shown      []ShownGradient       // Of the program that returns them.
 	said       map[string]bool       // See once.
 }
@@ -122,11 +122,11 @@ func New(o Options) (*Step, error) {
 		s.parts = &parts{world: o.World, whole: map[string]shapes.Shape{}}
 	}
 	s.lossScale = newLossScale(o.Store, o.Precision, o.World.Size())
-	program := func(build distributed.BuildFn, built func() error) *distributed.Program {
-		return o.World.NewProgram(o.Store, s.division, build, built)
+	program := func(name string, build distributed.BuildFn, built func() error) *distributed.Program {
+		return o.World.NewProgram(name, o.Store, s.division, build, built)
 	}
 	for _, kind := range []Kind{Accumulates, Updates, UpdatesAndShows} {
-		s.training[kind] = program(func(inputs, labels []*graph.Node) []*graph.Node { return s.newDraft(kind, inputs, labels).step() }, func() error {
+		s.training[kind] = program(string(kind), func(inputs, labels []*graph.Node) []*graph.Node { return s.newDraft(kind, inputs, labels).step() }, func() error {
 			if kind == Accumulates {
 				return nil
 			}
@@ -135,8 +135,8 @@ func New(o Options) (*Step, error) {
 		})
 	}
 	s.evaluation = s.newEvaluation()
-	s.evaluation.program = program(s.evaluation.build, nil)
-	s.prediction = program(func(inputs, _ []*graph.Node) []*graph.Node { return s.newDraft("", inputs, nil).predict() }, nil)
+	s.evaluation.program = program("evaluation", s.evaluation.build, nil)
+	s.prediction = program("prediction", func(inputs, _ []*graph.Node) []*graph.Node { return s.newDraft("", inputs, nil).predict() }, nil)
 	return s, nil
 }
 
@@ -321,6 +321,9 @@ func lossOf(f loss.LossFn, labels, predictions []*graph.Node) *graph.Node {
 		}
 	}()
 	value := f(labels, predictions)
+	if value == nil {
+		panic(errors.New("the loss function has returned nil, not a node"))
+	}
 	if !value.Shape().IsScalar() {
 		value = graph.ReduceAllMean(value)
 	}

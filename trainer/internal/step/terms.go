@@ -1,11 +1,14 @@
 package step
 
 import (
+	"fmt"
+	"math"
 	"strings"
 
 	"gonbatch/internal/dtype"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
@@ -33,21 +36,33 @@ func changeTerms(g *graph.Graph, change func(term *graph.Node) *graph.Node) {
 // single precision, layers in half.
 type termBuilder struct {
 	narrow  dtypes.DType
-	wide    map[*graph.Node]*graph.Node // Weights of half Precision, and others that are built already.
+	wide    map[*graph.Node]*graph.Node // Weights of half precision, and others that are built already.
 	changed map[*graph.Node]bool        // Weights that the model has changed: their gradients are asked for as they are.
 	weights map[*graph.Node]bool        // Whether a node depends only on weights and constants.
-	scalars map[*graph.Node]float64     // Constants of half Precision, as the layer gave them.
+	scalars map[*graph.Node]float64     // Constants of half precision, as the layer gave them.
+	rounded func(to float64)            // Called for a constant that isn't among these.
 }
 
-// newTermBuilder returns a builder for a graph with the casts of its model. constants has those of
-// half precision, as the model gave them.
-func newTermBuilder(g *graph.Graph, narrow dtypes.DType, casts []*cast, constants map[*graph.Node]float64) *termBuilder {
-	b := &termBuilder{narrow: narrow, wide: map[*graph.Node]*graph.Node{}, changed: map[*graph.Node]bool{}, weights: map[*graph.Node]bool{}, scalars: constants}
+// newTermBuilder returns a builder for the graph with the casts of its model, which f builds.
+func (s *draft) newTermBuilder(casts []*cast, inputs, labels []*graph.Node, f BuildFn, given map[string]*model.Variable) *termBuilder {
+	constants, failure := s.constants(inputs, labels, f, given)
+	b := &termBuilder{narrow: s.Precision.dtype(), wide: map[*graph.Node]*graph.Node{}, changed: map[*graph.Node]bool{}, weights: map[*graph.Node]bool{}, scalars: constants}
+	b.rounded = func(to float64) {
+		if !s.once("constants") {
+			return
+		}
+		why := "the model names this type: let it use trainer.ComputeDType"
+		if failure != nil {
+			why = fmt.Sprintf("the model can't be built in %s, from which they are taken: %v", dtypes.Float64, failure)
+		}
+		s.Printf("warning: precision %s: constants of what layers add to the loss, such as the factor of a regularization, are rounded to %s, one of them to %g, because %s\n",
+			s.Precision, s.Precision.dtype(), to, why)
+	}
 	for _, c := range casts {
 		if c.wide == nil {
 			continue
 		}
-		if value := c.variable.NodeValue(g); value == c.narrowed {
+		if value := c.variable.NodeValue(s.graph); value == c.narrowed {
 			b.wide[c.narrowed] = c.wide
 		} else {
 			b.changed[value] = true
@@ -56,23 +71,28 @@ func newTermBuilder(g *graph.Graph, narrow dtypes.DType, casts []*cast, constant
 	return b
 }
 
+// isRounded reports whether a node is a constant of half precision that may have been another
+// number before. Powers of 2 are most likely meant.
+func (b *termBuilder) isRounded(n *graph.Node) bool {
+	if n.Type() != graph.NodeTypeConstant || !n.IsScalar() || n.DType() != b.narrow {
+		return false
+	}
+	fraction, _ := math.Frexp(math.Abs(shapes.ConvertTo[float64](n.ConstantValue().Value())))
+	return fraction != 0.5
+}
+
 // constants returns the scalar constants of a model in half precision, with the values from which
 // they were rounded. To find out, it builds the model in double precision, in a graph that is
 // thrown away: GoMLX has one node in a graph for each constant, so it returns a known one for a
-// value that is there.
-func (s *draft) constants(inputs, labels []*graph.Node, f BuildFn, given map[string]*model.Variable) map[*graph.Node]float64 {
-	double := dtype.Precision{Compute: dtypes.Float64, Weights: dtypes.Float64}
-	trial := s.newTrial(s.graph, given, double)
+// value that is there. A model that can't be built so is a failure.
+func (s *draft) constants(inputs, labels []*graph.Node, f BuildFn, given map[string]*model.Variable) (all map[*graph.Node]float64, failure any) {
+	trial := s.newTrial(s.graph, given, dtype.Precision{Compute: dtypes.Float64, Weights: dtypes.Float64})
 	defer trial.graph.Finalize()
-	failure := exceptions.Try(func() { trial.build(inputs, labels, f) })
-	if failure != nil && s.once("constants") {
-		s.Printf("warning: precision %s: the constants of what layers add to the loss, such as the factor of a regularization, are rounded to %s, because the model can't be built in %s: %v\n",
-			s.Precision, s.Precision.dtype(), dtypes.Float64, failure)
+	if failure = exceptions.Try(func() { trial.build(inputs, labels, f) }); failure != nil {
+		return nil, failure
 	}
-	if failure != nil {
-		return nil
-	}
-	all, known := map[*graph.Node]float64{}, len(s.graph.Nodes())
+	known := len(s.graph.Nodes())
+	all = map[*graph.Node]float64{}
 	for _, n := range trial.graph.Nodes() {
 		if n.Type() != graph.NodeTypeConstant || !n.IsScalar() || n.DType() != dtypes.Float64 {
 			continue
@@ -82,7 +102,7 @@ func (s *draft) constants(inputs, labels []*graph.Node, f BuildFn, given map[str
 			all[own] = value
 		}
 	}
-	return all
+	return all, nil
 }
 
 // build returns a node's value in single precision.
@@ -99,6 +119,9 @@ func (b *termBuilder) build(n *graph.Node) *graph.Node {
 func (b *termBuilder) again(n *graph.Node) *graph.Node {
 	if value, ok := b.scalars[n]; ok {
 		return graph.Scalar(n.Graph(), dtypes.Float32, value)
+	}
+	if b.isRounded(n) {
+		b.rounded(shapes.ConvertTo[float64](n.ConstantValue().Value()))
 	}
 	if !b.rebuilds(n) {
 		return n
