@@ -132,9 +132,9 @@ func half(value float32) float16.Float16 {
 func (t *Trainer) matchAverages(s *checkpoint.Snapshot) {
 	switch has := s.Tensors[step.AverageCount] != nil; {
 	case !has && t.config.EMADecay > 0:
-		t.begins = append(t.begins, step.AverageScope)
+		t.added = append(t.added, step.AverageScope)
 	case has && t.config.EMADecay == 0:
-		t.drops = true
+		t.dropped = true
 		maps.DeleteFunc(s.Tensors, func(name string, _ *tensors.Tensor) bool { return step.Under(name, step.AverageScope) })
 	}
 }
@@ -142,9 +142,9 @@ func (t *Trainer) matchAverages(s *checkpoint.Snapshot) {
 // sayAverages prints that a training run that resumes begins with averages, or ends them.
 func (t *Trainer) sayAverages() {
 	switch {
-	case slices.Contains(t.begins, step.AverageScope):
+	case slices.Contains(t.added, step.AverageScope):
 		t.printf("the checkpoint has no averages of the weights (ema_decay): they begin after the next update\n")
-	case t.drops:
+	case t.dropped:
 		t.printf("ema_decay is not set: the training continues without the checkpoint's averages of the weights\n")
 	}
 }
@@ -153,7 +153,7 @@ func (t *Trainer) sayAverages() {
 func (t *Trainer) matchLossScale(s *checkpoint.Snapshot) {
 	has, scales := s.Tensors[step.ScalePath] != nil, t.step.ScalesLoss()
 	if !has && scales {
-		t.begins = append(t.begins, step.ScaleScope)
+		t.added = append(t.added, step.ScaleScope)
 	}
 	if has && !scales {
 		maps.DeleteFunc(s.Tensors, func(name string, _ *tensors.Tensor) bool { return step.Under(name, step.ScaleScope) })

@@ -37,9 +37,6 @@ func (t *Trainer) comparePosition(at position) error {
 // compareIdentity refuses to take the end of another training for this one's, and prints what
 // changes in a training that continues.
 func (t *Trainer) compareIdentity(from origin, identity facts) error {
-	if from.At.Facts == nil { // The checkpoint is of an older version.
-		return nil
-	}
 	differences := identity.differences(from.At.Facts, "", "was %s")
 	switch {
 	case differences == "":

@@ -245,7 +245,7 @@ func testModelParallelRefused(t *testing.T) {
 		{"no path", nil, wideNet, []trainer.Option{trainer.Divide("first", 0)}, `Divide: the scope "first": it must be a path`},
 		{"negative axis", nil, wideNet, []trainer.Option{trainer.Divide("/first", -2)}, `Divide "/first": the axis -2: it must be at least 0, or trainer.Whole`},
 		{"odd axis", nil, unevenNet, []trainer.Option{trainer.Divide("/odd", 1)},
-			`divide /odd/dense/weights, (Float32)[64, 7]: Divide "/odd": axis 1 has 7 elements, which model_parallel: 2 doesn't divide: choose another axis, or trainer.Whole`},
+			`divide /odd/dense/weights, (Float32)[64, 7]: trainer.Divide "/odd": axis 1 has 7 elements, which model_parallel: 2 doesn't divide: choose another axis, or trainer.Whole`},
 		{"a label in the first batch", nil, fewClasses, nil, fmt.Sprintf("epoch 1, batch 1, rank 0: load example 66 of blobs: the label %d: the model has the classes 0 to %d", ranktest.Classes-1, ranktest.Classes-2)},
 	} {
 		t.Run(test.name, func(t *testing.T) {

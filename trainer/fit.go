@@ -299,7 +299,7 @@ func (r *run) beforeBatch() error {
 // the same update.
 func (r *run) afterBatch(results []*tensors.Tensor) error {
 	update := r.plan.isUpdate(r.at.Batch)
-	result, err := r.step.Take(results, len(r.trainingNames()))
+	result, err := r.step.Take(results)
 	if err == nil {
 		err = r.takeLosses(result)
 	}

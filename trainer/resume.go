@@ -129,7 +129,7 @@ func (t *Trainer) load() error {
 	if t.snapshot, err = t.shared(t.snapshot, from); err != nil {
 		return fmt.Errorf("share %s: %w", from.Path, err)
 	}
-	if err := t.step.Resume(t.snapshot, from.At.stateIn(t.snapshot)); err != nil {
+	if err := t.step.Resume(t.snapshot, from.At.State); err != nil {
 		return fmt.Errorf("%s: %w", from.Path, err)
 	}
 	t.matchAverages(t.snapshot)
@@ -345,22 +345,7 @@ func (t *Trainer) checkRestored() error {
 	if t.snapshot == nil {
 		return nil
 	}
-	err := t.snapshot.Check(t.store, t.begins...)
+	err := t.snapshot.Check(t.store, t.added...)
 	t.snapshot = nil
 	return err
-}
-
-// stateIn returns the variables of a checkpoint that are the optimizers'. They may never ask for
-// these: the training run may have ended. Older versions did not list them.
-func (p position) stateIn(s *checkpoint.Snapshot) map[string]bool {
-	state := map[string]bool{}
-	for _, path := range p.State {
-		state[path] = true
-	}
-	for path := range s.Tensors {
-		if p.State == nil && !s.Weights[path] {
-			state[path] = true
-		}
-	}
-	return state
 }

@@ -80,8 +80,8 @@ type source struct {
 	looked   bool                 // The newest checkpoint was looked for, and read if there is one.
 	origin   origin               // That checkpoint.
 	snapshot *checkpoint.Snapshot // Its values, until the training's program is built and compared with them.
-	begins   []string             // The scopes of variables that begin with this training, so that checkpoint lacks them.
-	drops    bool                 // That checkpoint has averages, but the weights have none.
+	added    []string             // The scopes of variables that this training adds, which that checkpoint lacks.
+	dropped  bool                 // That checkpoint has averages, but the weights have none.
 	means    meaning              // Of the set that the weights were trained on.
 	loaded   string               // What LoadBest or LoadAverage has loaded; empty if neither was called.
 	isShared bool                 // All ranks have the same, before there is a step.
@@ -208,11 +208,9 @@ func (t *Trainer) open() error {
 		return err
 	}
 	t.openLogger()
-	if t.logger != nil {
-		t.world.OnClose(t.logger.Close)
-	}
 	var flushes []func() error
 	if t.logger != nil {
+		t.world.OnClose(t.logger.Close)
 		flushes = append(flushes, t.logger.Close)
 	}
 	if t.saver != nil && t.saver.writer != nil {

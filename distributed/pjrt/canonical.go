@@ -3,6 +3,8 @@ package pjrt
 import (
 	"bytes"
 	"strconv"
+
+	"gonbatch/distributed/stablehlo"
 )
 
 // bytecode is the prefix of a program in binary form.
@@ -44,7 +46,7 @@ func plainLength(program []byte) int {
 		case '%':
 			return i
 		case '"':
-			i += stringLength(program[i+1:])
+			i += stablehlo.StringLength(program[i+1:])
 		case '/':
 			if bytes.HasPrefix(program[i:], []byte("//")) {
 				i += lineLength(program[i:])
@@ -52,19 +54,6 @@ func plainLength(program []byte) int {
 		}
 	}
 	return len(program)
-}
-
-// stringLength returns the length of a string with its closing quote.
-func stringLength(text []byte) int {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(text)
 }
 
 func lineLength(text []byte) int {

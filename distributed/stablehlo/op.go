@@ -65,7 +65,7 @@ func (o *Op) Attribute(name string) (value string, ok bool) {
 	for i := 0; i < len(rest); i++ {
 		switch c := rest[i]; {
 		case c == '"':
-			i += stringLength(rest[i+1:])
+			i += StringLength(rest[i+1:])
 		case strings.IndexByte("([{<", c) >= 0:
 			depth++
 		case depth == 0 && strings.IndexByte(",}>\n", c) >= 0:

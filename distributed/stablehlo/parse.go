@@ -180,7 +180,7 @@ func signatureIn(line string) (at int) {
 	at = -1
 	for i := 0; i < len(line); i++ {
 		if line[i] == '"' {
-			i += stringLength(line[i+1:])
+			i += StringLength(line[i+1:])
 		} else if strings.HasPrefix(line[i:], " : (") {
 			at = i
 		}
@@ -188,8 +188,9 @@ func signatureIn(line string) (at int) {
 	return at
 }
 
-// stringLength returns the length of a string with its closing quote.
-func stringLength(text string) int {
+// StringLength returns the length of the rest of a string, with its closing quote, in a program's
+// text.
+func StringLength[T string | []byte](text T) int {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
@@ -249,7 +250,7 @@ func closing(text string) int {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '"':
-			i += stringLength(text[i+1:])
+			i += StringLength(text[i+1:])
 		case '(':
 			depth++
 		case ')':
@@ -276,7 +277,7 @@ func List(text string) []string {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '"':
-			i += stringLength(text[i+1:])
+			i += StringLength(text[i+1:])
 		case '(', '[', '{', '<':
 			depth++
 		case ')', ']', '}', '>':

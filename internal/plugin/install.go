@@ -106,10 +106,11 @@ var cpuWheel = fetch.Wheel{
 }
 
 // wheel gets the CPU plugin through the site's pip.
-var wheel = way{
-	version: "wheel-0.0.1",
-	what:    cpuWheel.Command(),
-	get: func(ctx context.Context, path string, opts Options) error {
-		return fetch.PipWheel(ctx, cpuWheel, path, fetch.Options{Progress: opts.Progress})
-	},
+var wheel = byPip("wheel-0.0.1", cpuWheel)
+
+// byPip gets a library of a wheel through the site's pip.
+func byPip(version string, w fetch.Wheel) way {
+	return way{version: version, what: w.Command(), get: func(ctx context.Context, path string, opts Options) error {
+		return fetch.PipWheel(ctx, w, path, fetch.Options{Progress: opts.Progress})
+	}}
 }

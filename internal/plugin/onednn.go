@@ -30,13 +30,7 @@ var oneDNNWheel = fetch.Wheel{
 
 // oneDNN gets oneDNN through the site's pip; it is a variable so that tests can work without a
 // network.
-var oneDNN = way{
-	version: "onednn-2023.2.0",
-	what:    oneDNNWheel.Command(),
-	get: func(ctx context.Context, path string, opts Options) error {
-		return fetch.PipWheel(ctx, oneDNNWheel, path, fetch.Options{Progress: opts.Progress})
-	},
-}
+var oneDNN = byPip("onednn-2023.2.0", oneDNNWheel)
 
 // retryOneDNN is how long EnsureOneDNN doesn't try again after it failed.
 const retryOneDNN = 24 * time.Hour

@@ -60,7 +60,7 @@ func (d AxisChoice) of(v *model.Variable, n int) (int, error) {
 	case d.Axis >= v.Shape().Rank():
 		return distributed.Whole, nil
 	case d.Axis != distributed.Whole && v.Shape().Dimensions[d.Axis]%n != 0:
-		return distributed.Whole, fmt.Errorf("%s %q: axis %d has %s, which model_parallel: %d doesn't divide: choose another axis, or trainer.Whole", "Divide", d.Scope, d.Axis, plural.Of(v.Shape().Dimensions[d.Axis], "element"), n)
+		return distributed.Whole, fmt.Errorf("trainer.Divide %q: axis %d has %s, which model_parallel: %d doesn't divide: choose another axis, or trainer.Whole", d.Scope, d.Axis, plural.Of(v.Shape().Dimensions[d.Axis], "element"), n)
 	}
 	return d.Axis, nil
 }

@@ -17,9 +17,6 @@ import (
 // notesState notes the variables of the model that the graph uses without training them, before the
 // optimizers build their part of it. Afterwards, made notes the variables that these have created.
 func (s *Step) notesState(g *graph.Graph) (made func()) {
-	if s.state == nil {
-		s.state = map[string]bool{}
-	}
 	s.fixed = map[string]bool{}
 	known := map[string]bool{}
 	for v := range s.Store.IterVariables() {
@@ -58,11 +55,14 @@ func (s *Step) IsState(path string) bool { return s.state[path] }
 // State lists the optimizers' variables.
 func (s *Step) State() []string { return slices.Sorted(maps.Keys(s.state)) }
 
-// Resume takes the optimizers' variables of a checkpoint. If the ranks share the update, the
-// snapshot has this rank's parts of them afterwards.
-func (s *Step) Resume(snapshot *checkpoint.Snapshot, state map[string]bool) error {
-	s.state = state
-	return s.parts.cut(snapshot, state)
+// Resume takes the optimizers' variables of a checkpoint: they may never ask for these, because the
+// training run may have ended. If the ranks share the update, the snapshot has this rank's parts of
+// them afterwards.
+func (s *Step) Resume(snapshot *checkpoint.Snapshot, state []string) error {
+	for _, path := range state {
+		s.state[path] = true
+	}
+	return s.parts.cut(snapshot, s.state)
 }
 
 // KeepParts makes the ranks keep their parts of the state that Resume has taken, before there is a

@@ -113,7 +113,7 @@ const (
 
 // New returns the programs of a task. They are compiled when they first run.
 func New(o Options) (*Step, error) {
-	s := &Step{Options: o, training: map[Kind]*distributed.Program{}, said: map[string]bool{}}
+	s := &Step{Options: o, training: map[Kind]*distributed.Program{}, state: map[string]bool{}, said: map[string]bool{}}
 	var err error
 	if s.division, err = o.World.Divide(o.Store, o.ModelParallel, s.axisOf); err != nil {
 		return nil, fmt.Errorf("model_parallel: %w", err)
@@ -126,7 +126,9 @@ func New(o Options) (*Step, error) {
 		return o.World.NewProgram(name, o.Store, s.division, build, built)
 	}
 	for _, kind := range []Kind{Accumulates, Updates, UpdatesAndShows} {
-		s.training[kind] = program(string(kind), func(inputs, labels []*graph.Node) []*graph.Node { return s.newDraft(kind, inputs, labels).step() }, func() error {
+		s.training[kind] = program(string(kind), func(inputs, labels []*graph.Node) []*graph.Node {
+			return s.newDraft(kind, inputs, labels).trainingStep()
+		}, func() error {
 			if kind == Accumulates {
 				return nil
 			}
@@ -209,17 +211,15 @@ func (s *Step) newDraft(kind Kind, inputs, labels []*graph.Node) *draft {
 	return &draft{Step: s, graph: g, kind: kind, inputs: inputs, labels: slices.Clone(labels), means: means{examples: weigh.Examples(g)}}
 }
 
-// step builds a training step, and returns its results: see Take.
-func (s *draft) step() []*graph.Node {
+// trainingStep builds a training step, and returns its results: see Take.
+func (s *draft) trainingStep() []*graph.Node {
 	s.forward(s.Loss, &s.Train)
 	s.share() // All ranks build the same programs for training, but not for evaluation.
 	s.update()
 	values := []*graph.Node{s.total}
 	ofLosses := []weigh.Mean{weigh.Sum(s.means.losses...)}
-	for i, o := range s.Objectives {
-		if s.Losses != nil && o.Name != "" {
-			values, ofLosses = append(values, s.own[i]), append(ofLosses, s.means.losses[i])
-		}
+	for _, i := range s.named() {
+		values, ofLosses = append(values, s.own[i]), append(ofLosses, s.means.losses[i])
 	}
 	for _, m := range s.TrainMetrics {
 		values = append(values, m.build(s, s.labels, s.predictions))
@@ -242,8 +242,19 @@ type Result struct {
 	Gradients []float32 // In one row (Shown); nil if the program doesn't return them.
 }
 
-// Take reads the results of a training step with this many values, and frees them.
-func (s *Step) Take(results []*tensors.Tensor, values int) (r Result, err error) {
+// named returns which objectives have losses that are shown beside their sum.
+func (s *Step) named() (all []int) {
+	for i, o := range s.Objectives {
+		if s.Losses != nil && o.Name != "" {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// Take reads the results of a training step, and frees them.
+func (s *Step) Take(results []*tensors.Tensor) (r Result, err error) {
+	values := 1 + len(s.named()) + len(s.TrainMetrics)
 	for _, t := range results[:values] {
 		r.Values = append(r.Values, shapes.ConvertTo[float64](t.Value()))
 	}
@@ -381,10 +392,9 @@ func (s *Step) newEvaluation() *evaluation {
 		e.metrics = append(e.metrics, metric.NewMeanMetric(name, short, metric.LossMetricType, func(*model.Scope, []*graph.Node, []*graph.Node) *graph.Node { return of() }, nil))
 	}
 	add("Mean Loss", "#loss", func() *graph.Node { return e.draft.total })
-	for i, o := range s.Objectives {
-		if s.Losses != nil && o.Name != "" {
-			add("Mean "+o.Name+" loss", "#"+o.Name, func() *graph.Node { return e.draft.own[i] })
-		}
+	for _, i := range s.named() {
+		name := s.Objectives[i].Name
+		add("Mean "+name+" loss", "#"+name, func() *graph.Node { return e.draft.own[i] })
 	}
 	e.metrics = append(e.metrics, s.Metrics...)
 	return e

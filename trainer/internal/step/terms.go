@@ -5,14 +5,14 @@ import (
 	"math"
 	"strings"
 
-	"gonbatch/internal/dtype"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/support/exceptions"
+
+	"gonbatch/internal/dtype"
 )
 
 // termKeys are where layers keep the terms that they add to the loss, such as L2 regularization.

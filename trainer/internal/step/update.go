@@ -27,7 +27,7 @@ func (s *draft) update() {
 		return
 	}
 	s.apply(scopes, s.averaged(scopes, gradients))
-	train.ExecPerStepUpdateGraphFn(s.graph)
+	s.perStepUpdates(s.graph)
 }
 
 // gradients returns the gradients of all objectives, one after the other, averaged over the batches
