@@ -100,6 +100,9 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err := t.resumeStream(l); err != nil {
 		return err
 	}
+	if err := t.rewindLoggers(); err != nil {
+		return err
+	}
 	if err := t.world.PrepareSums(); err != nil { // For votes and reports.
 		return err
 	}
@@ -111,7 +114,7 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	t.display.Start(run.view())
 	defer t.display.End()
 	t.life = fitting
-	defer func() { t.life = resumed }()
+	defer func() { t.life = ready }()
 	t.reportProgress() // If a start dies before its next update, it got this far.
 	defer t.world.Idle()
 	defer t.saver.release()

@@ -100,6 +100,10 @@ func openMLflow(c Config, env environment) (logger.Logger, error) {
 // rewindLoggers makes the loggers drop everything that an earlier start of the training logged
 // after the update from which this one resumes.
 func (t *Trainer) rewindLoggers() error {
+	if t.life >= ready {
+		return nil
+	}
+	t.life = ready
 	if r, ok := t.logger.(logger.Rewinder); ok {
 		return r.Rewind(t.at.Step)
 	}

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"errors"
+	"path/filepath"
 
 	"gonbatch/internal/rundir"
 )
@@ -53,7 +54,7 @@ func (r *run) endProfile() error {
 // writeProfile writes the trace of all ranks. A trace that can't be written does not end the
 // training.
 func (r *run) writeProfile() error {
-	line, err := r.recorder.Write(r.config.Profile.Dir, fileName(r.config.Name), hostname(), r.at.Step)
+	line, err := r.recorder.Write(filepath.Join(r.config.Profile.Dir, fileName(r.config.Name)), r.config.Name, hostname(), r.at.Step)
 	if line != "" {
 		r.printf("%s%s\n", r.label(), line)
 	}

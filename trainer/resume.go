@@ -63,7 +63,7 @@ func (t *Trainer) resume(identity facts) error {
 			t.printf("%sthe training begins with the weights that are in its store already: for new ones, use another store\n", t.label())
 		}
 		t.life = resumed
-		return t.rewindLoggers()
+		return nil
 	}
 	if err := t.comparePosition(t.origin.At); err != nil {
 		return fmt.Errorf("%s: %w", t.origin.Path, err)
@@ -72,7 +72,7 @@ func (t *Trainer) resume(identity facts) error {
 		return err
 	}
 	t.life = resumed
-	return t.rewindLoggers()
+	return nil
 }
 
 // startOver moves the checkpoints of another training run out of the way if this one must not

@@ -17,6 +17,7 @@ import (
 	"gonbatch/data"
 	"gonbatch/data/lane"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/logger"
 	"gonbatch/trainer"
 )
 
@@ -252,28 +253,45 @@ type panicking struct{ blobStream }
 
 func (panicking) Read(int, int, int) iter.Seq2[any, error] { panic("oh") }
 
-// TestStreamChanges: a training doesn't resume in other lanes, or with another buffer.
+// rewinding counts how often a logger is told where a training resumes.
+type rewinding struct {
+	*logger.Multi
+	times *int
+}
+
+func (l *rewinding) Rewind(int64) error {
+	*l.times++
+	return nil
+}
+
+// TestStreamChanges: a training doesn't resume in other lanes, or with another buffer. Then nothing
+// that was logged is dropped.
 func TestStreamChanges(t *testing.T) {
+	times := 0
 	c := trainer.Config{MaxEpochs: 2, BatchSize: 12, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{EverySteps: 1, Dir: t.TempDir()}}
 	fit := func(c trainer.Config, set data.StreamConfig, kill int64) error {
 		ds, err := data.FromStream(blobStream{parts: []int{50, 60}}, set)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr, _ := newTrainer(t, c, blobTask(plainNet), killAt(kill))
-		return tr.Fit(t.Context(), ds, nil)
+		tr, _ := newTrainer(t, c, blobTask(plainNet), killAt(kill), trainer.WithLogger(logger.NewMulti(logger.MultiOptions{}, &rewinding{logger.NewMulti(logger.MultiOptions{}), &times})))
+		return errors.Join(tr.Fit(t.Context(), ds, nil), tr.Logger().Close())
 	}
 	first := data.StreamConfig{Examples: 48, Buffer: 24, Lanes: 2}
 	if err := fit(c, first, 5); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
+	times = 0
 	for _, other := range []data.StreamConfig{{Examples: 48, Buffer: 24, Lanes: 3}, {Examples: 48, Buffer: 48, Lanes: 2}} {
 		if err := fit(c, other, 0); err == nil || !strings.Contains(err.Error(), "was read in 2 lanes with a buffer of 12 each, now these are") {
 			t.Errorf("%+v: %v", other, err)
 		}
 	}
-	if err := fit(c, first, 0); err != nil {
-		t.Error(err)
+	if times > 0 {
+		t.Error("the loggers were rewound by a training that was refused")
+	}
+	if err := fit(c, first, 0); err != nil || times != 1 {
+		t.Errorf("%v, and the loggers were rewound %d times, want once", err, times)
 	}
 }
 

@@ -114,24 +114,26 @@ func checkScale(t *testing.T, tr *trainer.Trainer) {
 // built in double precision, are those of half precision, and a warning says so, once.
 func TestTermsOfHalf(t *testing.T) {
 	for name, test := range map[string]struct {
+		amount  float64
 		convert func(x *graph.Node) *graph.Node
 		want    string
 	}{
-		"as it asks": {func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, trainer.ComputeDType(x)) }, ""},
-		"by name": {func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float16) },
-			"are rounded to Float16, one of them to 0, because the model names this type"},
-		"not in double": {func(x *graph.Node) *graph.Node {
+		"as it asks":     {2e-8, func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, trainer.ComputeDType(x)) }, ""},
+		"by name, exact": {1.5, func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float16) }, ""},
+		"by name": {2e-8, func(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float16) },
+			"may be rounded to Float16, one of them to 0, because the model names this type"},
+		"not in double": {2e-8, func(x *graph.Node) *graph.Node {
 			if x.DType() == dtypes.Float64 {
 				panic("not in double precision")
 			}
 			return x
-		}, "are rounded to Float16, one of them to 0, because the model can't be built in Float64, from which they are taken: not in double precision"},
+		}, "may be rounded to Float16, one of them to 0, because the model can't be built in Float64, from which they are taken: not in double precision"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			net := func(scope *model.Scope, x *graph.Node) *graph.Node {
 				x = test.convert(x)
 				w := scope.In("slope").WithInitializer(initializer.One).VariableWithShape("w", shapes.Make(x.DType()))
-				regularizer.L2(2e-8)(x.Graph(), w)
+				regularizer.L2(test.amount)(x.Graph(), w)
 				return graph.Mul(x, w.NodeValue(x))
 			}
 			mean := func(_, predictions []*graph.Node) *graph.Node { return graph.ReduceAllMean(predictions[0]) }

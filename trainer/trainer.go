@@ -89,12 +89,13 @@ type source struct {
 }
 
 // life is where a trainer is in its life. Each state is followed by the next one, but a Fit that
-// fails leaves it resumed.
+// fails leaves it ready.
 type life int
 
 const (
 	made    life = iota
 	resumed      // Fit has resumed its training, if there is one to resume.
+	ready        // The loggers know where it resumes.
 	fitting      // Fit is running.
 	fitted       // Fit has trained to the end.
 )

@@ -102,10 +102,10 @@ func (r *Recorder) Drop() {
 	}
 }
 
-// Write writes the trace of all ranks on rank 0, to a file in dir whose name begins with name,
-// after this many updates, and ends the recording. It returns a line for people. A trace that can't
-// be written is no error: a warning says so. Write is collective.
-func (r *Recorder) Write(dir, name, host string, done int64) (line string, err error) {
+// Write writes the trace of all ranks on rank 0, to a file whose path begins with prefix, after this
+// many updates, and ends the recording. It returns a line for people. A trace that can't be written
+// is no error: a warning says so, with the name of the training. Write is collective.
+func (r *Recorder) Write(prefix, name, host string, done int64) (line string, err error) {
 	operations, lost := r.world.RecordedOperations()
 	own, err := json.Marshal(rankTrace{Host: host, Spans: r.stop(), Operations: operations, Lost: lost})
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *Recorder) Write(dir, name, host string, done int64) (line string, err e
 		}
 	}
 	steps := fmt.Sprintf("%d-%d", r.began+1, done)
-	path := filepath.Join(dir, fmt.Sprintf("%s-steps-%s.json", name, steps))
+	path := fmt.Sprintf("%s-steps-%s.json", prefix, steps)
 	if err := r.world.Alone("writes a trace", func() error { return writeTrace(path, ranks) }); err != nil {
 		fmt.Fprintf(os.Stderr, "trainer: %s: the trace of steps %s is not written: %v\n", name, steps, err)
 		return "", nil

@@ -51,11 +51,11 @@ func (s *draft) newTermBuilder(casts []*cast, inputs, labels []*graph.Node, f Bu
 		if !s.once("constants") {
 			return
 		}
-		why := "the model names this type: let it use trainer.ComputeDType"
+		why := "the model names this type, or has other constants for it: let it use trainer.ComputeDType, and the same constants in all types"
 		if failure != nil {
 			why = fmt.Sprintf("the model can't be built in %s, from which they are taken: %v", dtypes.Float64, failure)
 		}
-		s.Printf("warning: precision %s: constants of what layers add to the loss, such as the factor of a regularization, are rounded to %s, one of them to %g, because %s\n",
+		s.Printf("warning: precision %s: constants of what layers add to the loss, such as the factor of a regularization, may be rounded to %s, one of them to %g, because %s\n",
 			s.Precision, s.Precision.dtype(), to, why)
 	}
 	for _, c := range casts {
@@ -72,13 +72,16 @@ func (s *draft) newTermBuilder(casts []*cast, inputs, labels []*graph.Node, f Bu
 }
 
 // isRounded reports whether a node is a constant of half precision that may have been another
-// number before. Powers of 2 are most likely meant.
+// number before. Those of at most 3 bits are most likely meant, unless they are so small that
+// float16 has no more bits for them.
 func (b *termBuilder) isRounded(n *graph.Node) bool {
 	if n.Type() != graph.NodeTypeConstant || !n.IsScalar() || n.DType() != b.narrow {
 		return false
 	}
-	fraction, _ := math.Frexp(math.Abs(shapes.ConvertTo[float64](n.ConstantValue().Value())))
-	return fraction != 0.5
+	const normal = 0x1p-14
+	value := math.Abs(shapes.ConvertTo[float64](n.ConstantValue().Value()))
+	fraction, _ := math.Frexp(value)
+	return b.narrow == dtypes.Float16 && value < normal || fraction*8 != math.Trunc(fraction*8)
 }
 
 // constants returns the scalar constants of a model in half precision, with the values from which
