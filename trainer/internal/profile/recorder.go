@@ -102,9 +102,9 @@ func (r *Recorder) Drop() {
 	}
 }
 
-// Write writes the trace of all ranks on rank 0, to a file whose path begins with prefix, after this
-// many updates, and ends the recording. It returns a line for people. A trace that can't be written
-// is no error: a warning says so, with the name of the training. Write is collective.
+// Write writes the trace of all ranks on rank 0, to a file whose path begins with prefix, after
+// this many updates, and ends the recording. It returns a line for people. A trace that can't be
+// written is no error: a warning says so, with the name of the training. Write is collective.
 func (r *Recorder) Write(prefix, name, host string, done int64) (line string, err error) {
 	operations, lost := r.world.RecordedOperations()
 	own, err := json.Marshal(rankTrace{Host: host, Spans: r.stop(), Operations: operations, Lost: lost})
