@@ -24,14 +24,19 @@ static const uintptr_t small_page = 4096;
 static uintptr_t first;            // Where the heap begins, or a little later.
 static _Atomic uintptr_t advised;  // The end of the heap when it was last looked at.
 
-static uintptr_t end_of_heap(void) { return (uintptr_t)sbrk(0); }
+// The C library's own note of where the heap ends. sbrk(0) would not only read it once MPI has loaded
+// UCX, which puts its own sbrk in place of the C library's: that sets the end that it has just read,
+// and so takes away what another thread has added meanwhile.
+// https://github.com/openucx/ucx/blob/master/src/ucm/util/replace.c
+extern void *__curbrk;
+
+static uintptr_t end_of_heap(void) { return (uintptr_t)__atomic_load_n(&__curbrk, __ATOMIC_RELAXED); }
 
 void gb_heap_begin(void) {
   mallopt(M_TOP_PAD, STEP);
-  first = end_of_heap() / small_page * small_page;
+  first = (uintptr_t)sbrk(0) / small_page * small_page; // There is one thread, and perhaps no heap yet.
   atomic_store(&advised, first);
 }
-
 
 // advise advises the kernel about the memory from begin to end. If it refuses, nothing is lost.
 static void advise(uintptr_t begin, uintptr_t end, int advice) {

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,17 @@ void *mremap(void *from, size_t size, size_t larger, int flags, ...) {
     return errno = ENOMEM, MAP_FAILED;
   }
   return (void *)syscall(SYS_mremap, from, size, larger, flags, to);
+}
+
+// sbrk sets the end of the heap that it has read, as UCX's does. The C library's malloc doesn't call
+// it.
+void *sbrk(intptr_t more) {
+  extern char *__curbrk;
+  char *end = __curbrk;
+  if (end == NULL) end = (char *)syscall(SYS_brk, NULL);
+  sched_yield();
+  char *set = (char *)syscall(SYS_brk, end + more);
+  return set == end + more ? __curbrk = set, end : (errno = ENOMEM, (void *)-1);
 }
 
 // A block that a test has taken. Each of its pages of 4 KiB begins with the block's mark.
