@@ -24,9 +24,9 @@ static const uintptr_t small_page = 4096;
 static uintptr_t first;            // Where the heap begins, or a little later.
 static _Atomic uintptr_t advised;  // The end of the heap when it was last looked at.
 
-// The C library's own note of where the heap ends. sbrk(0) would not only read it once MPI has loaded
-// UCX, which puts its own sbrk in place of the C library's: that sets the end that it has just read,
-// and so takes away what another thread has added meanwhile.
+// The C library's own record of where the heap ends. MPI may load UCX, which replaces sbrk: its
+// sbrk(0) sets the end that it has just read, and so takes away what another thread has added
+// meanwhile.
 // https://github.com/openucx/ucx/blob/master/src/ucm/util/replace.c
 extern void *__curbrk;
 

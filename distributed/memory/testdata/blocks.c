@@ -65,8 +65,8 @@ void *mremap(void *from, size_t size, size_t larger, int flags, ...) {
   return (void *)syscall(SYS_mremap, from, size, larger, flags, to);
 }
 
-// sbrk sets the end of the heap that it has read, as UCX's does. The C library's malloc doesn't call
-// it.
+// sbrk sets the end of the heap that it has read, as UCX's does. The C library's own malloc doesn't
+// call it.
 void *sbrk(intptr_t more) {
   extern char *__curbrk;
   char *end = __curbrk;
