@@ -120,7 +120,7 @@ func ownCheckpoint(store *model.Store, path string) (rows []checkpointRow, err e
 	w := checkpoint.NewWriter(dir)
 	defer func() { err = errors.Join(err, w.Close(), os.RemoveAll(path)) }()
 	var s *checkpoint.Snapshot
-	taking := func() (err error) { s, err = w.Take(store); return err }
+	taking := func() (err error) { s, err = w.Take(store, nil); return err }
 	saving := func() error { return errors.Join(w.Save(s), w.Wait()) }
 	reading := func() error { _, err := dir.Latest(nil); return err }
 	for _, step := range []struct {

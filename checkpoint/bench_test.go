@@ -42,7 +42,7 @@ func BenchmarkTake(b *testing.B) {
 	store, size := large(b)
 	b.SetBytes(size)
 	for b.Loop() {
-		if _, err := checkpoint.Take(store); err != nil {
+		if _, err := checkpoint.Take(store, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -57,7 +57,7 @@ func BenchmarkWriterTake(b *testing.B) {
 		b.Fatal(err)
 	}
 	w := checkpoint.NewWriter(dir)
-	s, err := w.Take(store)
+	s, err := w.Take(store, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func BenchmarkWriterTake(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.StartTimer()
-		if s, err = w.Take(store); err != nil {
+		if s, err = w.Take(store, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -76,7 +76,7 @@ func BenchmarkWriterTake(b *testing.B) {
 
 func BenchmarkSave(b *testing.B) {
 	store, size := large(b)
-	s, err := checkpoint.Take(store)
+	s, err := checkpoint.Take(store, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func BenchmarkSave(b *testing.B) {
 
 func BenchmarkRead(b *testing.B) {
 	store, size := large(b)
-	s, err := checkpoint.Take(store)
+	s, err := checkpoint.Take(store, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

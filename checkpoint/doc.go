@@ -16,7 +16,7 @@
 //	writer := checkpoint.NewWriter(dir)
 //	defer writer.Close()
 //	for ... {
-//		snapshot, err := writer.Take(store) // a copy in host memory: only this stops the training
+//		snapshot, err := writer.Take(store, nil) // a copy in host memory: only this stops the training
 //		check(err)
 //		snapshot.Metrics["val/loss"] = loss
 //		check(writer.Save(snapshot)) // in the background

@@ -24,7 +24,7 @@ func Example() {
 	writer := checkpoint.NewWriter(dir)
 	for step, loss := range []float64{0.9, 0.3, 0.5, 0.4} {
 		check(weight.SetValue(tensors.FromScalar(float32(step) * 10)))
-		snapshot, err := writer.Take(store)
+		snapshot, err := writer.Take(store, nil)
 		check(err)
 		snapshot.Step, snapshot.Metrics["val/loss"] = int64(step), loss
 		check(writer.Save(snapshot))

@@ -51,7 +51,7 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 
 func take(t *testing.T, store *model.Store) *checkpoint.Snapshot {
 	t.Helper()
-	s, err := checkpoint.Take(store)
+	s, err := checkpoint.Take(store, nil)
 	ok(t, err)
 	return s
 }

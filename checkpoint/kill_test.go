@@ -47,7 +47,7 @@ func numbered(step int64) (*checkpoint.Snapshot, error) {
 			return nil, err
 		}
 	}
-	s, err := checkpoint.Take(store)
+	s, err := checkpoint.Take(store, nil)
 	if err != nil {
 		return nil, err
 	}

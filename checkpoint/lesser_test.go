@@ -72,7 +72,7 @@ func TestLesserIsRefused(t *testing.T) {
 func TestUnsetWeightIsRefused(t *testing.T) {
 	store := storeOf(t, "/a")
 	store.RootScope().In("dense").VariableWithShape("weights", take(t, storeOf(t, "/x")).Tensors["/x"].Shape())
-	_, err := checkpoint.Take(store)
+	_, err := checkpoint.Take(store, nil)
 	contains(t, err, "/dense/weights", "has no value yet")
 }
 

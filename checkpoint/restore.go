@@ -146,18 +146,18 @@ func inScopes(variable string, scopes []string) bool {
 // CheckModel is like Check, for a store whose graphs use the model without training it: variables
 // needed only for training may be missing.
 func (s *Snapshot) CheckModel(store *model.Store) error {
-	return s.match(store, weights(store), slices.Collect(maps.Keys(s.Weights)))
+	return s.match(store, Owner(nil).weights(store), slices.Collect(maps.Keys(s.Weights)))
 }
 
 // CheckWeights is like CheckModel, for the weights at the wanted paths.
-func (s *Snapshot) CheckWeights(store *model.Store, wanted func(path string) bool) error {
-	isWeight := weights(store)
+func (s *Snapshot) CheckWeights(store *model.Store, owner Owner, wanted func(path string) bool) error {
+	isWeight := owner.weights(store)
 	needed := slices.DeleteFunc(slices.Collect(maps.Keys(s.Weights)), func(path string) bool { return !wanted(path) })
 	return s.match(store, func(v *model.Variable) bool { return wanted(v.Path()) && isWeight(v) }, needed)
 }
 
 // CheckUsed is like CheckModel, for graphs that may be only a part of the model.
-func (s *Snapshot) CheckUsed(store *model.Store) error { return s.match(store, weights(store), nil) }
+func (s *Snapshot) CheckUsed(store *model.Store) error { return s.match(store, Owner(nil).weights(store), nil) }
 
 // match compares the store's variables that count, which must include the needed ones.
 func (s *Snapshot) match(store *model.Store, counts func(*model.Variable) bool, needed []string) error {
@@ -281,7 +281,7 @@ func (l *loader) LoadVariable(store *model.Store, path string) (*tensors.Tensor,
 
 // addPending adds the variables to a snapshot that no graph has created yet. It leaves out those of
 // metrics, because a program need not have them. pass returns what the snapshot gets for a tensor.
-func (l *loader) addPending(s *Snapshot, pass func(name string, t *tensors.Tensor) (*tensors.Tensor, error)) error {
+func (l *loader) addPending(s *Snapshot, owner Owner, pass func(name string, t *tensors.Tensor) (*tensors.Tensor, error)) error {
 	for name, value := range l.tensors {
 		if _, exists := s.Tensors[name]; exists || isOptional(name) {
 			continue
@@ -291,7 +291,11 @@ func (l *loader) addPending(s *Snapshot, pass func(name string, t *tensors.Tenso
 			return fmt.Errorf("checkpoint: copy the variable %s: %w", name, err)
 		}
 		s.Tensors[name] = value
-		if l.weights[name] {
+		weight, known := false, false
+		if owner != nil {
+			weight, known = owner(name)
+		}
+		if weight || !known && l.weights[name] {
 			s.Weights[name] = true
 		}
 	}

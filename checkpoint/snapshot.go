@@ -58,30 +58,31 @@ type Snapshot struct {
 // optimizers.
 //
 // A weight without a value is an error, because the snapshot would be missing a part of the model.
+// The owner may be nil.
 //
 // Take spends most of its time allocating memory. Writer.Take avoids that: it reuses the memory of
 // a snapshot that has been written.
-func Take(store *model.Store) (*Snapshot, error) { return take(store, nil) }
+func Take(store *model.Store, owner Owner) (*Snapshot, error) { return take(store, owner, nil) }
 
 // View is like Take, but the snapshot has the store's tensors instead of copies. It is for a
 // program that writes it and then ends: the snapshot changes with the store.
-func View(store *model.Store) (*Snapshot, error) {
-	return collect(store, func(_ string, t *tensors.Tensor) (*tensors.Tensor, error) { return t, nil })
+func View(store *model.Store, owner Owner) (*Snapshot, error) {
+	return collect(store, owner, func(_ string, t *tensors.Tensor) (*tensors.Tensor, error) { return t, nil })
 }
 
 // take copies into the tensors of a snapshot that is no longer used, if they fit.
-func take(store *model.Store, spare map[string]*tensors.Tensor) (*Snapshot, error) {
-	return collect(store, func(name string, t *tensors.Tensor) (*tensors.Tensor, error) { return hostCopy(t, spare[name]) })
+func take(store *model.Store, owner Owner, spare map[string]*tensors.Tensor) (*Snapshot, error) {
+	return collect(store, owner, func(name string, t *tensors.Tensor) (*tensors.Tensor, error) { return hostCopy(t, spare[name]) })
 }
 
 // collect makes a snapshot with what pass returns for each variable's value.
-func collect(store *model.Store, pass func(name string, t *tensors.Tensor) (*tensors.Tensor, error)) (*Snapshot, error) {
+func collect(store *model.Store, owner Owner, pass func(name string, t *tensors.Tensor) (*tensors.Tensor, error)) (*Snapshot, error) {
 	s := &Snapshot{
 		Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Trainable: map[string]bool{},
 		Progress: map[string]json.RawMessage{}, Metrics: Metrics{}, WorldSize: 1,
 	}
 	var names renamer
-	isWeight := weights(store)
+	isWeight := owner.weights(store)
 	for v := range store.IterVariables() {
 		if err := misplaced(v); err != nil {
 			return nil, fmt.Errorf("checkpoint: %w", err)
@@ -107,7 +108,7 @@ func collect(store *model.Store, pass func(name string, t *tensors.Tensor) (*ten
 		}
 	}
 	if l, ok := store.Loader().(*loader); ok {
-		if err := l.addPending(s, pass); err != nil {
+		if err := l.addPending(s, owner, pass); err != nil {
 			return nil, err
 		}
 	}

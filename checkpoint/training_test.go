@@ -180,13 +180,13 @@ func TestWeightsOfParts(t *testing.T) {
 func TestGive(t *testing.T) {
 	first := storeOf(t, "/dense/weights", "/dense/biases", "/"+model.RNGStateVariableName)
 	want := take(t, first)
-	s, err := checkpoint.View(first)
+	s, err := checkpoint.View(first, nil)
 	ok(t, err)
 	store := model.NewStore()
 	_, err = store.CreateVariable("/dense/biases", tensors.FromShape(want.Tensors["/dense/biases"].Shape()))
 	ok(t, err, s.Give(store))
 	sameTensors(t, want, take(t, store))
-	again, err := checkpoint.View(store)
+	again, err := checkpoint.View(store, nil)
 	ok(t, err)
 	for _, path := range sorted(want.Tensors) {
 		value, err := store.GetVariable(path).Value()

@@ -29,10 +29,16 @@ var trainingVariables = map[string]bool{
 	model.RNGStateVariableName:       true,
 }
 
-// weights returns a function that reports whether a variable belongs to the model: it is trainable,
-// or a layer's buffer such as the mean of a batch normalization, or frozen. Variables in GoMLX's
-// own scopes, and an optimizer's copies of trainable ones, do not belong to the model.
-func weights(store *model.Store) func(*model.Variable) bool {
+// Owner reports whether the variable at a path belongs to the model. known is false if it doesn't
+// know the variable. A nil Owner knows none.
+//
+// Of a variable that the Owner doesn't know, its name decides. The model's are trainable, or a
+// layer's buffers such as the mean of a batch normalization, or frozen. Variables in GoMLX's own
+// scopes, and an optimizer's copies of trainable ones, do not belong to the model.
+type Owner func(path string) (weight, known bool)
+
+// weights returns a function that reports whether a variable of the store belongs to the model.
+func (o Owner) weights(store *model.Store) func(*model.Variable) bool {
 	trainable := map[string]bool{}
 	for v := range store.IterVariables() {
 		if v.Trainable {
@@ -40,6 +46,11 @@ func weights(store *model.Store) func(*model.Variable) bool {
 		}
 	}
 	return func(v *model.Variable) bool {
+		if o != nil {
+			if weight, known := o(v.Path()); known {
+				return weight
+			}
+		}
 		if OnlyTraining(v.Path()) {
 			return false
 		}

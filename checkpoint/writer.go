@@ -26,12 +26,12 @@ func NewWriter(d *Dir) *Writer {
 
 // Take takes a snapshot like the function Take, but several times as fast, because it reuses the
 // memory of one that this writer has written. To do so, it keeps the memory of one snapshot.
-func (w *Writer) Take(store *model.Store) (*Snapshot, error) {
+func (w *Writer) Take(store *model.Store, owner Owner) (*Snapshot, error) {
 	select {
 	case spare := <-w.spare:
-		return take(store, spare)
+		return take(store, owner, spare)
 	default:
-		return Take(store)
+		return Take(store, owner)
 	}
 }
 

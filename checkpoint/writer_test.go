@@ -126,7 +126,7 @@ func TestWriterTakesAgain(t *testing.T) {
 		if step == 3 { // Another shape can't reuse it.
 			ok(t, store.GetVariable("/f32").SetValue(tensors.FromValue([]float32{9})))
 		}
-		s, err := w.Take(store)
+		s, err := w.Take(store, nil)
 		ok(t, err)
 		sameTensors(t, take(t, store), s)
 		memory = append(memory, s.Tensors["/u64"])
@@ -154,12 +154,12 @@ func TestWriterTakesDuringWrite(t *testing.T) {
 	w := checkpoint.NewWriter(dir)
 	store := allTypes(t)
 	counter := store.VariableWithValue("/global_step", int64(1)).SetTrainable(false)
-	first, err := w.Take(store)
+	first, err := w.Take(store, nil)
 	ok(t, err)
 	ok(t, w.Save(first))
 	<-writing
 	ok(t, counter.SetValue(tensors.FromScalar(int64(2))), store.GetVariable("/f32").SetValue(tensors.FromValue([]float32{9, 8, 7})))
-	second, err := w.Take(store)
+	second, err := w.Take(store, nil)
 	ok(t, err)
 	close(taken)
 	ok(t, w.Save(second), w.Close())

@@ -69,7 +69,7 @@ func TestPythonReadsWeights(t *testing.T) {
 	}
 	dir, err := checkpoint.Open(t.TempDir(), checkpoint.Options{})
 	ok(t, err)
-	snapshot, err := checkpoint.Take(store)
+	snapshot, err := checkpoint.Take(store, nil)
 	ok(t, err)
 	snapshot.Step = 7
 	ok(t, dir.Save(snapshot))

@@ -53,7 +53,7 @@ func (t *Trainer) checkAverage() error {
 // useAverage replaces the weights with their averages: those of the store or, before a graph has
 // asked for them, of the checkpoint.
 func (t *Trainer) useAverage() error {
-	now, err := checkpoint.Take(t.store)
+	now, err := checkpoint.Take(t.store, t.step.IsWeight)
 	if err != nil {
 		return err
 	}

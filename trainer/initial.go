@@ -53,12 +53,11 @@ type initial struct {
 
 // weights returns this trainer's weights, without the state of its optimizers.
 func (t *Trainer) weights() (*checkpoint.Snapshot, error) {
-	s, err := checkpoint.Take(t.store)
+	s, err := checkpoint.Take(t.store, t.step.IsWeight)
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(s.Tensors, func(path string, _ *tensors.Tensor) bool { return !s.Weights[path] || t.step.IsState(path) })
-	maps.DeleteFunc(s.Weights, func(path string, _ bool) bool { return s.Tensors[path] == nil })
+	maps.DeleteFunc(s.Tensors, func(path string, _ *tensors.Tensor) bool { return !s.Weights[path] })
 	s.Path = "the trainer " + t.config.Name
 	return s, nil
 }
@@ -174,8 +173,7 @@ func (t *Trainer) checkInitial() error {
 		if i.snapshot == nil || t.origin.Found || t.loaded != "" {
 			continue
 		}
-		wanted := func(path string) bool { return i.wants(path) && !t.step.IsState(path) }
-		if err := i.snapshot.CheckWeights(t.store, wanted); err != nil {
+		if err := i.snapshot.CheckWeights(t.store, t.step.IsWeight, i.wants); err != nil {
 			return fmt.Errorf("%s: %w", i.name, i.explain(err, t.store))
 		}
 	}

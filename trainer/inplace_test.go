@@ -100,7 +100,7 @@ func testCheckpointDuringSteps(t *testing.T) {
 			return nil
 		}
 		want = weights(t, e.Trainer.Store())
-		snapshot, err := writer.Take(e.Trainer.Store())
+		snapshot, err := writer.Take(e.Trainer.Store(), nil)
 		if err != nil {
 			return err
 		}

@@ -171,11 +171,10 @@ func (r *run) hand(at position, ranks [][]byte, whole map[string]*tensors.Tensor
 	if err := r.saver.others.check(at.Run); err != nil {
 		return err
 	}
-	snapshot, err := r.saver.writer.Take(r.store)
+	snapshot, err := r.saver.writer.Take(r.store, r.step.IsWeight)
 	if err != nil {
 		return err
 	}
-	r.step.MarkWeights(snapshot)
 	maps.Copy(snapshot.Tensors, whole)
 	snapshot.Step = at.Step
 	snapshot.WorldSize = r.world.Size()

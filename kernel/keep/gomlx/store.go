@@ -21,7 +21,7 @@ func saveStore(w io.Writer, store *model.Store) error {
 	if keep.Sudden() {
 		take = checkpoint.Take // A training run in another goroutine may continue.
 	}
-	s, err := take(store)
+	s, err := take(store, nil)
 	if err != nil {
 		return err
 	}

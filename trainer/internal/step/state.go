@@ -35,22 +35,12 @@ func (s *Step) notesState(g *graph.Graph) (made func()) {
 	}
 }
 
-// MarkWeights corrects which of a snapshot's variables are the model's.
-func (s *Step) MarkWeights(snapshot *checkpoint.Snapshot) {
-	for path := range s.state {
-		delete(snapshot.Weights, path)
-		delete(snapshot.Trainable, path)
-	}
-	for path := range s.fixed {
-		if snapshot.Tensors[path] != nil {
-			snapshot.Weights[path] = true
-		}
-	}
+// IsWeight is the checkpoint.Owner of the model's variables. It knows those that the optimizers
+// have created, also before the training run was resumed, and those that the model uses without
+// training them.
+func (s *Step) IsWeight(path string) (weight, known bool) {
+	return s.fixed[path], s.fixed[path] || s.state[path]
 }
-
-// IsState reports whether a variable is the optimizers', also of the training run before it was
-// resumed.
-func (s *Step) IsState(path string) bool { return s.state[path] }
 
 // State lists the optimizers' variables.
 func (s *Step) State() []string { return slices.Sorted(maps.Keys(s.state)) }
