@@ -246,7 +246,7 @@ func testModelParallelRefused(t *testing.T) {
 		{"negative axis", nil, wideNet, []trainer.Option{trainer.Divide("/first", -2)}, `Divide "/first": the axis -2: it must be at least 0, or trainer.Whole`},
 		{"odd axis", nil, unevenNet, []trainer.Option{trainer.Divide("/odd", 1)},
 			`divide /odd/dense/weights, (Float32)[64, 7]: trainer.Divide "/odd": axis 1 has 7 elements, which model_parallel: 2 doesn't divide: choose another axis, or trainer.Whole`},
-		{"a label in the first batch", nil, fewClasses, nil, fmt.Sprintf("epoch 1, batch 1, rank 0: load example 66 of blobs: the label %d: the model has the classes 0 to %d", ranktest.Classes-1, ranktest.Classes-2)},
+		{"a label in the first batch", nil, fewClasses, nil, fmt.Sprintf("epoch 1, batch 1, rank 0: load example …of blobs: the label %d: the model has the classes 0 to %d", ranktest.Classes-1, ranktest.Classes-2)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := dividedConfig(2)
@@ -259,8 +259,10 @@ func testModelParallelRefused(t *testing.T) {
 			if err == nil {
 				err = tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(20))
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %s", err, test.want)
+			for part := range strings.SplitSeq(test.want, "…") { // Another device may be the first to look at its labels.
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("got %v, want %s", err, test.want)
+				}
 			}
 		})
 	}
