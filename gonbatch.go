@@ -10,6 +10,6 @@ import "embed"
 // these need is missing.
 //
 //go:embed go.mod go.sum gonbatch.go checkpoint data distributed
-//go:embed internal/allranks internal/bounded internal/cluster internal/compilecache internal/cpulib internal/dtype internal/fetch internal/forecast internal/hugepages internal/machine internal/nearest internal/plugin internal/plural internal/proc internal/quota internal/rundir internal/sharedlib internal/solo internal/unread internal/userdir internal/yamldoc
+//go:embed internal/bounded internal/cluster internal/compilecache internal/fetch internal/forecast internal/hugepages internal/layerhooks internal/machine internal/nearest internal/plugin internal/plural internal/proc internal/quota internal/rundir internal/sharedlib internal/solo internal/unread internal/userdir internal/yamldoc
 //go:embed kernel/display kernel/keep kernel/papermill/gonbatch_papermill.py kernel/papermill/pyproject.toml logger models submit/result trainer
 var Library embed.FS

@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/distributed/pjrt"
-	"gonbatch/internal/allranks"
+	"gonbatch/internal/layerhooks"
 )
 
 // SyncBatchNorm is a graph-building function for your own training loop; package trainer calls it
@@ -26,14 +26,14 @@ import (
 //		...
 func (w *World) SyncBatchNorm(g *graph.Graph) {
 	if w.Size() > 1 {
-		allranks.Attach(g, pjrt.AllReduceMean)
+		layerhooks.AttachMean(g, pjrt.AllReduceMean)
 	}
 }
 
 // warnOfLocalNorms warns once if SyncBatchNorm was called, and the step in g has more batch
 // normalizations than those of cnn.BatchNorm.
 func (w *World) warnOfLocalNorms(store *model.Store, g *graph.Graph) {
-	synchronized, ok := allranks.Uses(g)
+	synchronized, ok := layerhooks.MeanUses(g)
 	if !ok || !w.IsMain() {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"gonbatch/internal/cpulib"
+	"gonbatch/internal/layerhooks"
 	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
@@ -52,7 +52,7 @@ func (w *World) Divide(store *model.Store, modelParallel int, axisOf func(*model
 	}
 	if m.model > 1 {
 		w.busy.Store(true)
-		cpulib.Use(nil) // Such programs have no kernels.
+		layerhooks.SetConvolves(nil) // Such programs have no kernels.
 	}
 	return &Division{world: w, store: store, mesh: m, axisOf: axisOf}, nil
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gonbatch/distributed/pjrt"
-	"gonbatch/internal/cpulib"
+	"gonbatch/internal/layerhooks"
 	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
@@ -58,7 +58,7 @@ func (w *World) explainBusy(err error, batchSize, lanes int) error {
 // setMesh sets the mesh for the number of devices.
 func (w *World) setMesh() (err error) {
 	w.mesh = nil
-	cpulib.Use(w.convolves)
+	layerhooks.SetConvolves(w.convolves)
 	if w.devices > 1 {
 		w.mesh, err = meshOf(w.devices, 1)
 	}
@@ -67,7 +67,7 @@ func (w *World) setMesh() (err error) {
 
 // convolves reports whether the kernels compute a convolution, of which each device has a part of
 // the batch.
-func (w *World) convolves(c cpulib.Convolution) bool {
+func (w *World) convolves(c layerhooks.Convolution) bool {
 	c.Batch = max(1, c.Batch/w.devices)
 	return pjrt.Convolves(c)
 }

@@ -23,7 +23,7 @@ import (
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/compilecache"
-	"gonbatch/internal/cpulib"
+	"gonbatch/internal/layerhooks"
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/tier"
 )
@@ -79,7 +79,7 @@ func trainConvolutional(t *testing.T) {
 	}
 	if w.IsMain() {
 		fmt.Printf("kernels %d\n", pjrt.KernelCalls())
-		told := cpulib.Convolves(cpulib.Convolution{Batch: 32, Height: 16, Width: 16, In: 32, Out: 32, Rows: 3, Columns: 3, Stride: [2]int{1, 1}})
+		told := layerhooks.Convolves(layerhooks.Convolution{Batch: 32, Height: 16, Width: 16, In: 32, Out: 32, Rows: 3, Columns: 3, Stride: [2]int{1, 1}})
 		if (pjrt.KernelCalls() > 0) != told {
 			t.Errorf("layers are told that a library convolves: %t", told)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/nn"
 
-	"gonbatch/internal/dtype"
+	"gonbatch/internal/layerhooks"
 )
 
 // GPTConfig is the size of a GPT. All numbers but Dropout must be at least 1.
@@ -90,7 +90,7 @@ func GPT(c GPTConfig) func(scope *model.Scope, tokens *graph.Node) *graph.Node {
 	return func(scope *model.Scope, tokens *graph.Node) *graph.Node {
 		c.check(tokens)
 		g, n := tokens.Graph(), tokens.Shape().Dimensions[1]
-		types := dtype.Of(g)
+		types := layerhooks.PrecisionOf(g)
 		table := weights(scope.In("tokens"), g, "embeddings", initialDeviation, shapes.Make(types.Weights, c.VocabSize, c.Width))
 		x := graph.ConvertDType(graph.Gather(table, graph.InsertAxes(tokens, -1)), types.Compute)
 		x = layers.DropoutStatic(scope, x, c.Dropout)

@@ -16,7 +16,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
-	"gonbatch/internal/dtype"
+	"gonbatch/internal/layerhooks"
 	"gonbatch/internal/tier"
 	"gonbatch/models"
 	"gonbatch/models/modelstest"
@@ -284,7 +284,7 @@ var torchvision = renaming(slices.Concat([]string{
 func gptOfNumbers(scope *model.Scope, x *graph.Node) *graph.Node {
 	const vocabulary = 128
 	tokens := graph.ConvertDType(graph.StopGradient(graph.MulScalar(graph.OnePlus(x), vocabulary/2)), dtypes.Int32)
-	dtype.Attach(x.Graph(), dtype.Precision{Compute: dtypes.Float64, Weights: dtypes.Float64})
+	layerhooks.AttachPrecision(x.Graph(), layerhooks.Precision{Compute: dtypes.Float64, Weights: dtypes.Float64})
 	logits := models.GPT(models.GPTConfig{VocabSize: vocabulary, ContextLength: 32, Layers: 2, Heads: 4, Width: 64})(scope, tokens)
 	return graph.Add(logits, graph.MulScalar(graph.ReduceAllSum(x), 0))
 }

@@ -7,6 +7,7 @@ import (
 	"gonbatch/checkpoint"
 	"gonbatch/internal/plural"
 	"gonbatch/internal/unread"
+	"gonbatch/trainer/internal/saved"
 )
 
 // LoadBest gives the model the weights of its best checkpoint according to checkpoint.monitor
@@ -37,14 +38,14 @@ func (t *Trainer) loadBest() error {
 	if err != nil {
 		return err
 	}
-	if from, err = broadcast(t.world, from); err != nil {
+	if from, err = saved.Broadcast(t.world, from); err != nil {
 		return err
 	}
 	if err := t.comparePrecision(from.At); err != nil {
 		return fmt.Errorf("%s: %w", from.Path, err)
 	}
-	if best, err = t.shared(best, from); err != nil {
-		return fmt.Errorf("share %s: %w", from.Path, err)
+	if best, err = saved.Share(t.world, best); err != nil {
+		return err
 	}
 	return t.use(best, from)
 }
@@ -54,9 +55,9 @@ func (t *Trainer) checkBest() error {
 	switch {
 	case t.life == fitting && !t.at.Finished:
 		return errors.New("Fit is training now: call LoadBest after it, or in a callback's FitEnd")
-	case t.saver == nil && t.config.Checkpoint.Off:
+	case t.folder == nil && t.config.Checkpoint.Off:
 		return errors.New("checkpoint.off is set, so there are no checkpoints")
-	case t.saver == nil:
+	case t.folder == nil:
 		return errors.New("there is no folder of checkpoints: set checkpoint.dir")
 	case t.config.Checkpoint.Monitor == "":
 		return errors.New("checkpoint.monitor is empty: set it to the metric that says which checkpoint is best, such as val/loss")
@@ -66,15 +67,15 @@ func (t *Trainer) checkBest() error {
 
 // readBest does rank 0's part of LoadBest.
 func (t *Trainer) readBest() (*checkpoint.Snapshot, origin, error) {
-	if err := t.saver.wait(); err != nil {
+	if err := t.folder.Wait(); err != nil {
 		return nil, origin{}, err
 	}
-	best, err := t.saver.dir.Best(func(message string) { t.printf("checkpoint: %s\n", message) })
+	best, err := t.folder.Best(func(message string) { t.printf("checkpoint: %s\n", message) })
 	if err != nil {
 		return nil, origin{}, err
 	}
 	if best == nil {
-		return nil, origin{}, fmt.Errorf("no checkpoint in %s has the metric %q: %s", t.saver.path, t.config.Checkpoint.Monitor, t.toMeasure())
+		return nil, origin{}, fmt.Errorf("no checkpoint in %s has the metric %q: %s", t.folder.Path, t.config.Checkpoint.Monitor, t.toMeasure())
 	}
 	from, err := originOf(best)
 	return best, from, err

@@ -10,6 +10,7 @@ import (
 
 	"gonbatch/internal/rundir"
 	"gonbatch/trainer/internal/profile"
+	"gonbatch/trainer/internal/saved"
 	"gonbatch/trainer/internal/step"
 )
 
@@ -355,9 +356,9 @@ func (c Config) checkpointDir(env rundir.Env) string {
 	case c.Checkpoint.Dir != "" || c.Checkpoint.Off:
 		return c.Checkpoint.Dir
 	case env.InRun():
-		return filepath.Join(env.Dir.Checkpoints(), fileName(c.Name))
+		return filepath.Join(env.Dir.Checkpoints(), saved.FileName(c.Name))
 	case env.Checkpoints != "":
-		return filepath.Join(env.Checkpoints, fileName(c.Name))
+		return filepath.Join(env.Checkpoints, saved.FileName(c.Name))
 	}
 	return ""
 }

@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"gonbatch/distributed"
 	"gonbatch/internal/plural"
 	"gonbatch/internal/unread"
+	"gonbatch/trainer/internal/saved"
 )
 
 // Validate computes the loss and the task's metrics over a dataset, using every example once. It
@@ -67,7 +67,7 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 	t.step.Eval.Forget()
 	all, err := t.world.EvaluateWith(ctx, t.step.Evaluation(), ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.step.Eval.Check})
 	if err != nil {
-		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, placed(t.explainBuild(err)))
+		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, placed(t.initial.Explain(err)))
 	}
 	if err := t.world.Together(t.checkModel()); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
@@ -102,18 +102,6 @@ func (t *Trainer) limited(ds data.Dataset, batches int) data.Dataset {
 
 // agree gives all ranks rank 0's values, bit for bit, because they base decisions on them.
 func (t *Trainer) agree(values Metrics) (Metrics, error) {
-	theirs, err := broadcast(t.world, checkpoint.Metrics(values))
+	theirs, err := saved.Broadcast(t.world, checkpoint.Metrics(values))
 	return Metrics(theirs), err
-}
-
-// broadcast gives all ranks rank 0's value, encoded as JSON.
-func broadcast[T any](world *distributed.World, value T) (theirs T, err error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return theirs, err
-	}
-	if text, err = world.Broadcast(text); err != nil {
-		return theirs, err
-	}
-	return theirs, json.Unmarshal(text, &theirs)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/trainer/internal/saved"
 	"gonbatch/trainer/internal/step"
 )
 
@@ -11,11 +12,11 @@ import (
 // continues like a program that is started again.
 func NewProcess() {
 	names = &namer{used: map[string]int{}}
-	trainings = &ended{names: map[string]string{}}
+	saved.Forget()
 }
 
 // WaitForCheckpoints returns when all saved checkpoints are on disk.
-func (t *Trainer) WaitForCheckpoints() error { return t.saver.wait() }
+func (t *Trainer) WaitForCheckpoints() error { return t.folder.Wait() }
 
 // Elapsed returns the training time at the last checkpoint.
 func (t *Trainer) Elapsed() time.Duration { return t.at.Elapsed }

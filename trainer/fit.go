@@ -54,7 +54,7 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) (e
 		}
 		os.Exit(code)
 	}
-	return fmt.Errorf("trainer: %s: %w", t.config.Name, placed(t.explainBuild(err)))
+	return fmt.Errorf("trainer: %s: %w", t.config.Name, placed(t.initial.Explain(err)))
 }
 
 func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) error {
@@ -117,12 +117,12 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	defer func() { t.life = ready }()
 	t.reportProgress() // If a start dies before its next update, it got this far.
 	defer t.world.Idle()
-	defer t.saver.release()
+	defer t.folder.Release()
 	defer t.recorder.Drop()
 	if err := run.fit(training); err != nil {
 		return err
 	}
-	trainings.end(t)
+	t.folder.End(t.config.Name)
 	return nil
 }
 
@@ -210,7 +210,7 @@ func (r *run) fit(training data.Dataset) error {
 	if err := r.save(); err != nil {
 		return err
 	}
-	if err := errors.Join(r.saver.wait(), r.endProfile()); err != nil { // Only rank 0 may have failed to save.
+	if err := errors.Join(r.folder.Wait(), r.endProfile()); err != nil { // Only rank 0 may have failed to save.
 		return err
 	}
 	if err := r.logModel(); err != nil {
@@ -392,10 +392,10 @@ func (r *run) endEpoch() error {
 func (r *run) withSaved(err error) error {
 	var failed *load.Error
 	atUpdate := r.at.Batch == 0 || r.plan.isUpdate(r.at.Batch-1)
-	if !errors.As(err, &failed) || r.world.Size() > 1 || !atUpdate || !r.step.Built() || r.saver == nil {
+	if !errors.As(err, &failed) || r.world.Size() > 1 || !atUpdate || !r.step.Built() || r.folder == nil {
 		return err
 	}
-	if saveErr := errors.Join(r.save(), r.saver.wait()); saveErr != nil {
+	if saveErr := errors.Join(r.save(), r.folder.Wait()); saveErr != nil {
 		return errors.Join(err, saveErr)
 	}
 	return fmt.Errorf("%w; the training up to step %d is saved", err, r.at.Step)
@@ -406,8 +406,8 @@ func (r *run) saveAndStop() error {
 	if err := r.save(); err != nil {
 		return err
 	}
-	if err := errors.Join(r.saver.wait(), r.endProfile()); err != nil {
+	if err := errors.Join(r.folder.Wait(), r.endProfile()); err != nil {
 		return err
 	}
-	return &StoppedError{Step: r.at.Step, Checkpoint: r.saver.folder(), Requeue: r.stopped == stop.Terminated && r.saver != nil}
+	return &StoppedError{Step: r.at.Step, Checkpoint: r.folder.Name(), Requeue: r.stopped == stop.Terminated && r.folder != nil}
 }

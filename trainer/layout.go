@@ -9,10 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Layout converts a tensor of another library to the layout that the variable has here. It must not
-// change its argument. Nil leaves the tensor as it is.
-type Layout func(*tensors.Tensor) (*tensors.Tensor, error)
-
 // TorchLinear converts the weight of PyTorch's Linear, [out, in], to that of GoMLX's layers.Dense,
 // [in, out].
 func TorchLinear(t *tensors.Tensor) (*tensors.Tensor, error) {

@@ -12,6 +12,7 @@ import (
 
 	"gonbatch/internal/rundir"
 	"gonbatch/logger"
+	"gonbatch/trainer/internal/saved"
 )
 
 // openLoggers opens rank 0's loggers. It prints an error for each one that it can't open and leaves
@@ -52,20 +53,20 @@ func addFiles(c Config, env environment, add func(string, logger.Logger, error))
 	training := logger.Training(c.Name)
 	lines, err := logger.NewJSONLines(run.Metrics(), training)
 	add(filepath.Base(run.Metrics()), lines, err)
-	params, err := logger.NewParamsFile(filepath.Join(run.Params(), fileName(c.Name)+".json"), training, logger.First(c.isChosen))
+	params, err := logger.NewParamsFile(filepath.Join(run.Params(), saved.FileName(c.Name)+".json"), training, logger.First(c.isChosen))
 	add(filepath.Base(run.Params()), params, err)
 	if c.wantsLogger("csv", true) {
 		l, err := logger.NewCSV(run.MetricsTable(), training)
 		add("csv", l, err)
 	}
 	if c.wantsLogger("tensorboard", true) {
-		l, err := logger.NewTensorBoard(filepath.Join(run.TensorBoard(), fileName(c.Name)))
+		l, err := logger.NewTensorBoard(filepath.Join(run.TensorBoard(), saved.FileName(c.Name)))
 		add("tensorboard", l, err)
 	}
 	if c.wantsLogger("curves", true) {
 		folder := run.Curves()
 		if c.Name != env.Cell {
-			folder = filepath.Join(folder, fileName(c.Name))
+			folder = filepath.Join(folder, saved.FileName(c.Name))
 		}
 		l, err := logger.NewCurves(logger.CurvesOptions{Dir: folder, History: run.Metrics(), Training: c.Name})
 		add("curves", l, err)
@@ -82,7 +83,7 @@ func openMLflow(c Config, env environment) (logger.Logger, error) {
 	if options.RunName == "" {
 		options.RunName = run.Name() + "/" + c.Name
 	}
-	file := filepath.Join(run.MLflowRuns(), fileName(c.Name))
+	file := filepath.Join(run.MLflowRuns(), saved.FileName(c.Name))
 	if id, err := os.ReadFile(file); err == nil && options.RunID == "" && !c.startsOver(env) {
 		options.RunID = strings.TrimSpace(string(id))
 	}
@@ -114,10 +115,10 @@ func (t *Trainer) rewindLoggers() error {
 // record models.
 func (r *run) logModel() error {
 	l, ok := r.logger.(logger.ModelLogger)
-	if !ok || r.saver == nil {
+	if !ok || r.folder == nil {
 		return nil
 	}
-	weights, err := r.saver.newestWeights()
+	weights, err := r.folder.NewestWeights()
 	if err != nil || weights == "" {
 		return err
 	}

@@ -25,7 +25,7 @@ func (r *run) sayNever(training data.Dataset) {
 	if r.rates.areZero(r.plan.updates) {
 		r.printf("%swarning: the schedule's factor is 0 for all %s: the weights stay as they are (in Go, a fraction of integers such as step/total is an integer)\n", r.label(), plural.Of(r.plan.updates, "update"))
 	}
-	for _, line := range r.config.never(r.plan, r.validation != nil, r.watchers(), r.saver != nil, r.ownSchedule() != "") {
+	for _, line := range r.config.never(r.plan, r.validation != nil, r.watchers(), r.folder != nil, r.ownSchedule() != "") {
 		r.printf("%swarning: %s\n", r.label(), line)
 	}
 }

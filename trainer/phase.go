@@ -83,7 +83,7 @@ func (t *Trainer) weightsStep() int64 {
 func (t *Trainer) comparePhases(at position) error {
 	for i := range min(len(at.BeganAfter), len(t.beganAfter)) {
 		if before, now := at.BeganAfter[i], t.beganAfter[i]; before != now {
-			return fmt.Errorf("it began when phase %d had ended after step %d, but phase %d has ended after step %d now: to train this phase again, remove or rename %s", i+1, before, i+1, now, t.saver.path)
+			return fmt.Errorf("it began when phase %d had ended after step %d, but phase %d has ended after step %d now: to train this phase again, remove or rename %s", i+1, before, i+1, now, t.folder.Path)
 		}
 	}
 	return nil

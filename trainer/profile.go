@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/trainer/internal/saved"
 )
 
 // ProfileConfig records what each rank does during some updates: waiting for batches, steps,
@@ -54,7 +55,7 @@ func (r *run) endProfile() error {
 // writeProfile writes the trace of all ranks. A trace that can't be written does not end the
 // training.
 func (r *run) writeProfile() error {
-	line, err := r.recorder.Write(filepath.Join(r.config.Profile.Dir, fileName(r.config.Name)), r.config.Name, hostname(), r.at.Step)
+	line, err := r.recorder.Write(filepath.Join(r.config.Profile.Dir, saved.FileName(r.config.Name)), r.config.Name, hostname(), r.at.Step)
 	if line != "" {
 		r.printf("%s%s\n", r.label(), line)
 	}

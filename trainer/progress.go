@@ -6,6 +6,7 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/distributed"
+	"gonbatch/trainer/internal/saved"
 )
 
 // position is where a training run is and what it has seen: everything that is not a tensor and
@@ -25,11 +26,7 @@ type position struct {
 	Validated int64              `json:"validated"`
 	Metrics   checkpoint.Metrics `json:"metrics,omitempty"`
 
-	// Run and Name identify the training: the name of the run directory, if there is one, and
-	// Config.Name. Writer is a random number that identifies the trainer that wrote the checkpoint.
-	Run    string `json:"run,omitempty"`
-	Name   string `json:"name"`
-	Writer string `json:"writer"`
+	saved.By
 
 	Elapsed  time.Duration `json:"elapsed_ns"` // On rank 0, over all restarts.
 	Restarts int           `json:"restarts"`

@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
-
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
-	"github.com/gomlx/gomlx/core/tensors"
+	"path/filepath"
+	"strings"
 
 	"gonbatch/checkpoint"
 	"gonbatch/data"
 	"gonbatch/internal/plural"
+	"gonbatch/internal/rundir"
+	"gonbatch/trainer/internal/saved"
 )
 
 // origin is what the other ranks must know about the checkpoint that rank 0 has read.
@@ -25,26 +24,20 @@ type origin struct {
 	WorldSize int
 	CodeHash  string
 	Ranks     [][]byte
-	Tensors   []tensorInfo
 }
 
 // errNoFolder means that checkpoint.resume is "must", but there is no folder to look in.
 var errNoFolder = errors.New("checkpoint.resume is \"must\", but there is no folder of checkpoints: set checkpoint.dir")
-
-type tensorInfo struct {
-	Name       string
-	DType      dtypes.DType
-	Dimensions []int
-	Weight     bool
-}
 
 // resume resumes the training from the newest checkpoint, once in a trainer's life.
 func (t *Trainer) resume(identity facts) error {
 	if t.life >= resumed {
 		return nil
 	}
-	if err := trainings.claim(t); err != nil {
-		return err
+	if t.config.Checkpoint.Resume == "auto" {
+		if err := t.folder.Claim(); err != nil {
+			return err
+		}
 	}
 	if err := t.startOver(); err != nil {
 		return err
@@ -52,10 +45,10 @@ func (t *Trainer) resume(identity facts) error {
 	if err := t.load(); err != nil {
 		return err
 	}
-	if t.saver != nil && t.saver.others != nil {
-		t.saver.others.note()
-	}
-	if err := t.world.OnMain(func() error { return errors.Join(t.checkOrigin(), t.noteTraining()) }); err != nil {
+	t.folder.Note()
+	if err := t.world.OnMain(func() error {
+		return errors.Join(t.folder.CheckOrigin(t.env.Env, t.config.Name, t.origin.Path, t.origin.At.By), t.noteTraining())
+	}); err != nil {
 		return err
 	}
 	if !t.origin.Found {
@@ -78,7 +71,7 @@ func (t *Trainer) resume(identity facts) error {
 // startOver moves the checkpoints of another training run out of the way if this one must not
 // resume it.
 func (t *Trainer) startOver() error {
-	if t.saver == nil || !t.config.startsOver(t.env) {
+	if t.folder == nil || !t.config.startsOver(t.env) {
 		return nil
 	}
 	return t.world.OnMain(t.setAside)
@@ -86,7 +79,7 @@ func (t *Trainer) startOver() error {
 
 // setAside does rank 0's part of startOver.
 func (t *Trainer) setAside() error {
-	aside, err := t.saver.dir.SetAside()
+	aside, err := t.folder.SetAside()
 	if aside != "" {
 		t.printf("checkpoint.resume is \"never\": the checkpoints of an earlier training run are now in %s\n", aside)
 	}
@@ -102,23 +95,23 @@ func (c Config) startsOver(env environment) bool {
 // load puts the values of the newest valid checkpoint into the store, once in a trainer's life.
 // Rank 0 reads the checkpoint and sends it to the others.
 func (t *Trainer) load() error {
-	if t.saver == nil || t.looked || t.config.startsOver(t.env) {
-		if t.saver == nil && t.config.Checkpoint.Resume == "must" {
+	if t.folder == nil || t.looked || t.config.startsOver(t.env) {
+		if t.folder == nil && t.config.Checkpoint.Resume == "must" {
 			return errNoFolder
 		}
 		return nil
 	}
 	var from origin
 	if err := t.world.OnMain(func() (err error) { from, err = t.readOrigin(); return err }); err != nil {
-		return fmt.Errorf("resume from %s: %w", t.saver.path, err)
+		return fmt.Errorf("resume from %s: %w", t.folder.Path, err)
 	}
-	from, err := broadcast(t.world, from)
+	from, err := saved.Broadcast(t.world, from)
 	if err != nil {
 		return err
 	}
 	if !from.Found {
 		if t.config.Checkpoint.Resume == "must" {
-			return fmt.Errorf("checkpoint.resume is \"must\", but there is no valid checkpoint in %s", t.saver.path)
+			return fmt.Errorf("checkpoint.resume is \"must\", but there is no valid checkpoint in %s", t.folder.Path)
 		}
 		t.looked = true
 		return nil
@@ -126,8 +119,8 @@ func (t *Trainer) load() error {
 	if err := t.comparePrecision(from.At); err != nil {
 		return fmt.Errorf("%s: %w", from.Path, err)
 	}
-	if t.snapshot, err = t.shared(t.snapshot, from); err != nil {
-		return fmt.Errorf("share %s: %w", from.Path, err)
+	if t.snapshot, err = saved.Share(t.world, t.snapshot); err != nil {
+		return err
 	}
 	if err := t.step.Resume(t.snapshot, from.At.State); err != nil {
 		return fmt.Errorf("%s: %w", from.Path, err)
@@ -141,44 +134,9 @@ func (t *Trainer) load() error {
 	return nil
 }
 
-// shared sends rank 0's snapshot to the other ranks.
-func (t *Trainer) shared(s *checkpoint.Snapshot, from origin) (*checkpoint.Snapshot, error) {
-	if !t.world.IsMain() {
-		s = &checkpoint.Snapshot{Step: from.At.Step, Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Path: from.Path}
-	}
-	if t.world.Size() == 1 {
-		return s, nil
-	}
-	for _, info := range from.Tensors {
-		if !t.world.IsMain() {
-			s.Tensors[info.Name] = tensors.FromShape(shapes.Make(info.DType, info.Dimensions...))
-			if info.Weight {
-				s.Weights[info.Name] = true
-			}
-		}
-		if err := t.shareTensor(s.Tensors[info.Name]); err != nil {
-			return s, fmt.Errorf("%s: %w", info.Name, err)
-		}
-	}
-	return s, nil
-}
-
-func (t *Trainer) shareTensor(tensor *tensors.Tensor) error {
-	if tensor.Shape().IsZeroSize() {
-		return nil
-	}
-	var sendErr error
-	err := tensor.MutableBytes(func(data []byte) {
-		var got []byte
-		got, sendErr = t.world.Broadcast(data)
-		copy(data, got)
-	})
-	return errors.Join(err, sendErr)
-}
-
 // readOrigin does rank 0's part of load.
 func (t *Trainer) readOrigin() (origin, error) {
-	snapshot, err := t.saver.dir.Latest(func(message string) { t.printf("checkpoint: %s\n", message) })
+	snapshot, err := t.folder.Latest(func(message string) { t.printf("checkpoint: %s\n", message) })
 	if err != nil || snapshot == nil {
 		return origin{}, err
 	}
@@ -195,8 +153,8 @@ func (t *Trainer) readOrigin() (origin, error) {
 
 // originOf describes a trainer's checkpoint.
 func originOf(snapshot *checkpoint.Snapshot) (origin, error) {
-	from := origin{Found: true, Path: snapshot.Path, WorldSize: snapshot.WorldSize, CodeHash: snapshot.CodeHash, Ranks: snapshot.Ranks, Tensors: tensorsOf(snapshot)}
-	progress, ok := snapshot.Progress[positionKey]
+	from := origin{Found: true, Path: snapshot.Path, WorldSize: snapshot.WorldSize, CodeHash: snapshot.CodeHash, Ranks: snapshot.Ranks}
+	progress, ok := snapshot.Progress[saved.Key]
 	if !ok {
 		return origin{}, fmt.Errorf("%s is not a checkpoint of a trainer: use another checkpoint.dir", snapshot.Path)
 	}
@@ -206,13 +164,12 @@ func originOf(snapshot *checkpoint.Snapshot) (origin, error) {
 	return from, nil
 }
 
-// tensorsOf lists a snapshot's tensors by name.
-func tensorsOf(snapshot *checkpoint.Snapshot) (all []tensorInfo) {
-	for _, name := range slices.Sorted(maps.Keys(snapshot.Tensors)) {
-		shape := snapshot.Tensors[name].Shape()
-		all = append(all, tensorInfo{name, shape.DType, shape.Dimensions, snapshot.Weights[name]})
+// noteTraining records in the run that this cell trains. Only rank 0 calls it.
+func (t *Trainer) noteTraining() error {
+	if t.folder == nil || !t.env.InRun() || t.env.Cell == "" {
+		return nil
 	}
-	return all
+	return rundir.MarkTrained(t.env.Dir, t.env.Cell)
 }
 
 // takeUp continues from the position of a checkpoint whose values are in the store.
@@ -235,13 +192,10 @@ func (t *Trainer) takeUp(from origin, identity facts) error {
 		return err
 	}
 	if t.at.Finished {
-		saved := t.at
-		t.saved = &saved
+		at := t.at
+		t.saved = &at
 	}
-	if from.WorldSize == t.world.Size() && t.world.Rank() < len(from.Ranks) {
-		t.randoms.pending = from.Ranks[t.world.Rank()]
-	} else {
-		t.randoms.foreign = true
+	if !t.randoms.Resume(from.Ranks, from.WorldSize, t.world) {
 		t.printf("the checkpoint is of %s, this is a job of %d: the order of the examples stays the same, random numbers of the model do not\n", plural.Of(from.WorldSize, "rank"), t.world.Size())
 	}
 	t.sayBuild(from)
@@ -256,6 +210,12 @@ func (t *Trainer) takeUp(from origin, identity facts) error {
 		t.sayAverages()
 	}
 	return t.restoreCallbacks(from.At.Callbacks)
+}
+
+// ofCode reports whether the folder of checkpoints is the kernel's, which belongs to the program's
+// code.
+func (t *Trainer) ofCode() bool {
+	return t.folder != nil && t.env.Checkpoints != "" && strings.HasPrefix(t.folder.Path, t.env.Checkpoints+string(filepath.Separator))
 }
 
 // sayBuild prints that a checkpoint is of another build of the program.
@@ -275,7 +235,7 @@ func (t *Trainer) restoreAll() error {
 		return err
 	}
 	t.step.KeepParts()
-	_, err := t.randoms.set() // The snapshot has rank 0's.
+	_, err := t.randoms.Set() // The snapshot has rank 0's.
 	return err
 }
 
@@ -299,7 +259,7 @@ func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
 	if err := t.world.ShareModel(ctx, t.step.Evaluation(), ds); err != nil {
 		return err
 	}
-	return t.randoms.restore()
+	return t.randoms.Restore()
 }
 
 // sayWeights prints, once, which weights the model has if it is used before Fit.

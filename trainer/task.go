@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"gonbatch/internal/dtype"
+	"gonbatch/internal/layerhooks"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -194,4 +194,4 @@ func (t Task) checkMetricNames() error {
 //
 //	x := layers.Embedding(scope, tokens, dtypes.Float32, vocabulary, width)
 //	x = graph.ConvertDType(x, trainer.ComputeDType(x))
-func ComputeDType(node *graph.Node) dtypes.DType { return dtype.Of(node.Graph()).Compute }
+func ComputeDType(node *graph.Node) dtypes.DType { return layerhooks.PrecisionOf(node.Graph()).Compute }

@@ -60,7 +60,7 @@ func torchTargets(file map[string]*tensors.Tensor, layers map[string]string) (ma
 			if !ok {
 				return nil, fmt.Errorf("%s, %s: it is no parameter of a Linear, Conv, ConvTranspose2d, BatchNorm or LayerNorm: leave out %q here, and use InitFromNames for it", name, file[name].Shape(), layer)
 			}
-			found[name] = Target{path.Join(scope, to.Variable), to.Layout}
+			found[name] = Target{Variable: path.Join(scope, to.Variable), Layout: to.Layout}
 		}
 	}
 	for layer, scope := range layers {

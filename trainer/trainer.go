@@ -16,7 +16,9 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/unread"
 	"gonbatch/logger"
+	"gonbatch/trainer/internal/initial"
 	"gonbatch/trainer/internal/profile"
+	"gonbatch/trainer/internal/saved"
 	"gonbatch/trainer/internal/show"
 	"gonbatch/trainer/internal/step"
 	"gonbatch/trainer/internal/stop"
@@ -37,8 +39,8 @@ type Trainer struct {
 	rates    *rates
 	display  *show.Display
 	recorder *profile.Recorder
-	saver    *saver // Nil if there are no checkpoints.
-	randoms  *randoms
+	folder   *saved.Folder // Nil if there are no checkpoints.
+	randoms  *saved.Randoms
 	listener *stop.Listener
 	isNamed  bool // The program has chosen the name.
 	life     life
@@ -54,7 +56,7 @@ type chosen struct {
 	out       io.Writer
 	callbacks []Callback
 	further   []validationSet
-	initial   []*initial   // In the order of the options.
+	initial   initial.All  // In the order of the options.
 	choices   step.Options // About the step.
 
 	// For a phase after another one: the parameters of LogParams there, the steps after which the
@@ -185,11 +187,11 @@ func (t *Trainer) open() error {
 			return fmt.Errorf("trainer: delete %s: %w", scope, err)
 		}
 	}
-	t.randoms = &randoms{store: t.store}
+	t.randoms = &saved.Randoms{Store: t.store}
 	// XLA's results differ in some bits if the order of a program's variables differs. A checkpoint
 	// brings these two variables before the model is built, so they come first in every training
 	// run.
-	if err := t.randoms.seed(t.config.Seed); err != nil {
+	if err := t.randoms.Seed(t.config.Seed); err != nil {
 		return fmt.Errorf("trainer: seed %d: %w", t.config.Seed, err)
 	}
 	optimizer.GetGlobalStepVar(t.store)
@@ -202,11 +204,11 @@ func (t *Trainer) open() error {
 	if t.recorder, err = profile.New(t.world, t.config.Profile.Steps); err != nil {
 		return err
 	}
-	if t.saver, err = newSaver(t.world, t.config); err != nil {
+	if t.folder, err = openFolder(t.world, t.config); err != nil {
 		return err
 	}
-	if err := t.begin(); err != nil {
-		return err
+	if err := t.initial.Begin(t.world, t.store); err != nil {
+		return fmt.Errorf("trainer: %w", err)
 	}
 	t.openLogger()
 	var flushes []func() error
@@ -214,17 +216,14 @@ func (t *Trainer) open() error {
 		t.world.OnClose(t.logger.Close)
 		flushes = append(flushes, t.logger.Close)
 	}
-	if t.saver != nil && t.saver.writer != nil {
-		flushes = append(flushes, t.saver.writer.Close)
-	}
-	t.listener.Add(t.saver == nil, flushes...)
+	t.listener.Add(t.folder == nil, append(flushes, t.folder.Close)...)
 	return nil
 }
 
 // stepOptions says what the training's programs are.
 func (t *Trainer) stepOptions() step.Options {
 	o, c := t.choices, t.config
-	o.World, o.Store, o.Printf, o.AfterShare, o.AfterBuild = t.world, t.store, t.printf, t.randoms.restore, t.built
+	o.World, o.Store, o.Printf, o.AfterShare, o.AfterBuild = t.world, t.store, t.printf, t.randoms.Restore, t.built
 	o.Model, o.Loss, o.EvalLoss, o.Losses, o.Metrics = step.ModelFn(t.task.model), t.task.loss, t.task.evalLoss, step.BuildFn(t.task.step), t.task.metrics
 	for _, objective := range t.task.objectives {
 		o.Objectives = append(o.Objectives, step.Objective{Name: objective.Name, Scope: objective.Scope, Optimizer: objective.Optimizer, Decays: hasDecay(objective)})

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"gonbatch/distributed/stablehlo"
-	"gonbatch/internal/cpulib"
+	"gonbatch/internal/layerhooks"
 )
 
 // The operations of a convolution.
@@ -48,7 +48,7 @@ func number(of bool) int {
 
 // Convolves reports whether a kernel computes a convolution in the programs that are compiled from
 // now on.
-func Convolves(of cpulib.Convolution) bool {
+func Convolves(of layerhooks.Convolution) bool {
 	if !HasKernels() {
 		return false
 	}

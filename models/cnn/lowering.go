@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"gonbatch/internal/cpulib"
 	"gonbatch/internal/forecast"
+	"gonbatch/internal/layerhooks"
 )
 
 // convolution is a convolution of x, [batch, height, width, in], with w, [rows, columns, in, out].
@@ -43,7 +43,7 @@ func (c convolution) node() *graph.Node {
 // package.
 func (c convolution) byLibrary() bool {
 	size := c.x.Shape().Dimensions
-	return c.x.DType() == dtypes.Float32 && cpulib.Convolves(cpulib.Convolution{
+	return c.x.DType() == dtypes.Float32 && layerhooks.Convolves(layerhooks.Convolution{
 		Batch: size[0], Height: size[1], Width: size[2], In: c.inChannels(), Out: c.outChannels(),
 		Rows: c.rows(), Columns: c.columns(), Stride: c.stride, Padding: c.padding,
 	})

@@ -11,8 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/train"
 
-	"gonbatch/internal/allranks"
-	"gonbatch/internal/dtype"
+	"gonbatch/internal/layerhooks"
 )
 
 // BatchNormBuilder configures a batch normalization. Create it with [BatchNorm], and call Done.
@@ -103,7 +102,7 @@ func (b *BatchNormBuilder) narrowed(y *graph.Node) *graph.Node {
 func (b *BatchNormBuilder) variables() normalization {
 	scope := b.scope.In(norm.BatchNormalizationScopeName)
 	shape := shapes.Make(b.x.DType(), lastDimension(b.x))
-	if types := dtype.Of(b.x.Graph()); types.Mixed() && shape.DType == types.Compute {
+	if types := layerhooks.PrecisionOf(b.x.Graph()); types.Mixed() && shape.DType == types.Compute {
 		shape.DType = types.Weights
 	}
 	variable := func(name string, value model.VariableInitializer, trainable bool) *model.Variable {
@@ -150,7 +149,7 @@ type normalization struct {
 	x, scale, offset *graph.Node
 	epsilon          float64
 	average          averages
-	overRanks        allranks.MeanFn // Nil if each rank uses its own part of a batch.
+	overRanks        layerhooks.MeanFn // Nil if each rank uses its own part of a batch.
 }
 
 // inTypeOfAverages computes in the type of the moving averages, which is wider than that of x in
@@ -186,7 +185,7 @@ func (n normalization) byBatch() (y, mean, variance *graph.Node) {
 	if n.x.DType().IsHalfPrecision() {
 		return n.widened()
 	}
-	n.overRanks = allranks.Mean(n.x.Graph())
+	n.overRanks = layerhooks.Mean(n.x.Graph())
 	if !fast(n.x) && n.overRanks == nil {
 		return graph.InternalBatchNormForTraining(n.x, n.scale, n.offset, float32(n.epsilon), -1)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"gonbatch/internal/cpulib"
+	"gonbatch/internal/layerhooks"
 	"gonbatch/models/modelstest"
 )
 
@@ -52,7 +52,7 @@ func TestHalfPrecisionIsPlain(t *testing.T) {
 // TestByLibrary: convolutions that a library computes stay whole, and the others are computed as if
 // there were none.
 func TestByLibrary(t *testing.T) {
-	t.Cleanup(func() { cpulib.Use(nil) })
+	t.Cleanup(func() { layerhooks.SetConvolves(nil) })
 	tests := []struct {
 		channels              int
 		byLibrary, withoutOne string
@@ -61,13 +61,13 @@ func TestByLibrary(t *testing.T) {
 		{2, "whole", "whole"},
 		{128, "whole", "whole"},
 	}
-	want := cpulib.Convolution{Batch: 8, Height: 8, Width: 8, Out: 256, Rows: 3, Columns: 3, Stride: [2]int{1, 1}, Padding: [2][2]int{{1, 1}, {1, 1}}}
+	want := layerhooks.Convolution{Batch: 8, Height: 8, Width: 8, Out: 256, Rows: 3, Columns: 3, Stride: [2]int{1, 1}, Padding: [2][2]int{{1, 1}, {1, 1}}}
 	for _, tc := range tests {
-		cpulib.Use(nil)
+		layerhooks.SetConvolves(nil)
 		if got := algorithm(t, tc.channels); got != tc.withoutOne {
 			t.Errorf("%d channels, without a library: the algorithm is %s, want %s", tc.channels, got, tc.withoutOne)
 		}
-		cpulib.Use(func(c cpulib.Convolution) bool {
+		layerhooks.SetConvolves(func(c layerhooks.Convolution) bool {
 			want.In = tc.channels
 			if c != want {
 				t.Errorf("asked for %+v, want %+v", c, want)

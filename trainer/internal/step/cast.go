@@ -14,7 +14,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/checkpoint"
-	"gonbatch/internal/dtype"
+	"gonbatch/internal/layerhooks"
 	"gonbatch/internal/plural"
 )
 
@@ -37,7 +37,7 @@ func (s *draft) build(inputs, labels []*graph.Node, f BuildFn) []*graph.Node {
 
 func (s *draft) buildAs(inputs, labels []*graph.Node, f BuildFn) []*graph.Node {
 	types, scope, g := s.Precision.types(), s.Store.RootScope(), s.graph
-	dtype.Attach(g, types)
+	layerhooks.AttachPrecision(g, types)
 	if !types.Mixed() {
 		return f(scope, inputs, labels)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	"gonbatch/internal/dtype"
+	"gonbatch/internal/layerhooks"
 )
 
 // Precision selects the element types of a model: that of its inputs, in which GoMLX's layers also
@@ -44,8 +44,8 @@ func (p Precision) Weights() dtypes.DType {
 }
 
 // types returns both types.
-func (p Precision) types() dtype.Precision {
-	return dtype.Precision{Compute: p.dtype(), Weights: p.Weights()}
+func (p Precision) types() layerhooks.Precision {
+	return layerhooks.Precision{Compute: p.dtype(), Weights: p.Weights()}
 }
 
 func (p Precision) inputs(nodes []*graph.Node) []*graph.Node { return convert(nodes, p.dtype()) }

@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/support/exceptions"
 
-	"gonbatch/internal/dtype"
+	"gonbatch/internal/layerhooks"
 )
 
 // request is a variable for which a model asks.
@@ -70,7 +70,7 @@ var _ model.Loader = (*trial)(nil)
 
 // newTrial returns a graph of a precision and a store, with the parameters of those of another
 // graph, and with the given variables.
-func (s *Step) newTrial(like *graph.Graph, given map[string]*model.Variable, types dtype.Precision) *trial {
+func (s *Step) newTrial(like *graph.Graph, given map[string]*model.Variable, types layerhooks.Precision) *trial {
 	t := &trial{graph.NewGraph(s.World.Backend(), "types of variables"), model.NewStore(), map[string]bool{}}
 	model.SetStore(t.graph, t.store)
 	for path, value := range s.Store.IterParams() {
@@ -81,7 +81,7 @@ func (s *Step) newTrial(like *graph.Graph, given map[string]*model.Variable, typ
 			model.SetGraphParam(t.graph, model.JoinPath(p.Scope, p.Key), p.Value)
 		}
 	}
-	dtype.Attach(t.graph, types)
+	layerhooks.AttachPrecision(t.graph, types)
 	for path, v := range given {
 		shape := v.Shape()
 		if s.halves[path] {
@@ -147,8 +147,8 @@ func (t *trial) parameters(name string, like []*graph.Node) []*graph.Node {
 	all := make([]*graph.Node, len(like))
 	for i, node := range like {
 		shape := node.Shape()
-		if shape.DType == dtype.Of(node.Graph()).Compute {
-			shape = withDType(shape, dtype.Of(t.graph).Compute)
+		if shape.DType == layerhooks.PrecisionOf(node.Graph()).Compute {
+			shape = withDType(shape, layerhooks.PrecisionOf(t.graph).Compute)
 		}
 		all[i] = graph.Parameter(t.graph, fmt.Sprint(name, i), shape)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/support/exceptions"
 
-	"gonbatch/internal/dtype"
+	"gonbatch/internal/layerhooks"
 )
 
 // termKeys are where layers keep the terms that they add to the loss, such as L2 regularization.
@@ -89,7 +89,7 @@ func (b *termBuilder) isRounded(n *graph.Node) bool {
 // thrown away: GoMLX has one node in a graph for each constant, so it returns a known one for a
 // value that is there. A model that can't be built so is a failure.
 func (s *draft) constants(inputs, labels []*graph.Node, f BuildFn, given map[string]*model.Variable) (all map[*graph.Node]float64, failure any) {
-	trial := s.newTrial(s.graph, given, dtype.Precision{Compute: dtypes.Float64, Weights: dtypes.Float64})
+	trial := s.newTrial(s.graph, given, layerhooks.Precision{Compute: dtypes.Float64, Weights: dtypes.Float64})
 	defer trial.graph.Finalize()
 	if failure = exceptions.Try(func() { trial.build(inputs, labels, f) }); failure != nil {
 		return nil, failure

@@ -1,11 +1,4 @@
-// Package cpulib says which convolutions a library computes for this process's programs, so that a
-// layer can leave them whole.
-//
-//	cpulib.Use(func(c cpulib.Convolution) bool { return isFast(c) })   // in package distributed
-//	if cpulib.Convolves(c) {
-//		return convolve(x, w)   // in a layer: not as many small operations
-//	}
-package cpulib
+package layerhooks
 
 import "sync/atomic"
 
@@ -18,11 +11,12 @@ type Convolution struct {
 	Padding                       [2][2]int // Zeros before and after the rows, and the columns.
 }
 
+// convolves is nil if there is no such library.
 var convolves atomic.Pointer[func(Convolution) bool]
 
-// Use sets which convolutions a library computes, faster than XLA, in the programs that are built
-// from now on; none if f is nil.
-func Use(f func(Convolution) bool) {
+// SetConvolves sets which convolutions a library computes, faster than XLA, in the programs that
+// are built from now on; none if f is nil.
+func SetConvolves(f func(Convolution) bool) {
 	if f == nil {
 		convolves.Store(nil)
 		return
@@ -30,7 +24,8 @@ func Use(f func(Convolution) bool) {
 	convolves.Store(&f)
 }
 
-// Convolves reports whether a library computes a convolution.
+// Convolves reports whether a library computes a convolution, so that a layer can leave it whole
+// instead of using many small operations.
 func Convolves(c Convolution) bool {
 	f := convolves.Load()
 	return f != nil && (*f)(c)

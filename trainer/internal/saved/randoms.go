@@ -1,4 +1,4 @@
-package trainer
+package saved
 
 import (
 	"fmt"
@@ -6,21 +6,23 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/distributed"
 )
 
-// randoms is this rank's stream of random numbers, for dropout and noise. Each rank has its own.
-type randoms struct {
-	store   *model.Store
+// Randoms is this rank's stream of random numbers, for dropout and noise. Each rank has its own.
+type Randoms struct {
+	Store   *model.Store
 	pending []byte // To restore when the model is built.
 	foreign bool   // The checkpoint is of a world of another size: until the model is built, the variable has rank 0's state.
 }
 
-func (r *randoms) variable() *model.Variable {
-	return r.store.GetVariable(model.JoinPath("/", model.RNGStateVariableName))
+func (r *Randoms) variable() *model.Variable {
+	return r.Store.GetVariable(model.JoinPath("/", model.RNGStateVariableName))
 }
 
-// seed creates the stream's variable, unless the store has it.
-func (r *randoms) seed(seed uint64) error {
+// Seed creates the stream's variable, unless the store has it.
+func (r *Randoms) Seed(seed uint64) error {
 	if r.variable() != nil {
 		return nil
 	}
@@ -28,7 +30,7 @@ func (r *randoms) seed(seed uint64) error {
 	if err != nil {
 		return err
 	}
-	v, err := r.store.CreateVariable(model.JoinPath("/", model.RNGStateVariableName), state)
+	v, err := r.Store.CreateVariable(model.JoinPath("/", model.RNGStateVariableName), state)
 	if err != nil {
 		return err
 	}
@@ -36,8 +38,18 @@ func (r *randoms) seed(seed uint64) error {
 	return nil
 }
 
-// state returns the stream's state. It is empty if the model draws no random numbers.
-func (r *randoms) state() ([]byte, error) {
+// Resume continues the stream that this rank had when a checkpoint was written, by as many ranks as
+// now, whose states these are. It reports whether it can.
+func (r *Randoms) Resume(states [][]byte, ranks int, world *distributed.World) bool {
+	r.foreign = ranks != world.Size() || world.Rank() >= len(states)
+	if !r.foreign {
+		r.pending = states[world.Rank()]
+	}
+	return !r.foreign
+}
+
+// State returns the stream's state. It is empty if the model draws no random numbers.
+func (r *Randoms) State() ([]byte, error) {
 	if len(r.pending) > 0 || r.foreign {
 		return r.pending, nil
 	}
@@ -54,19 +66,19 @@ func (r *randoms) state() ([]byte, error) {
 	return state, err
 }
 
-// restore sets the pending state, once there is a model with random numbers.
-func (r *randoms) restore() error {
+// Restore sets the pending state, once there is a model with random numbers.
+func (r *Randoms) Restore() error {
 	r.foreign = false
-	set, err := r.set()
+	set, err := r.Set()
 	if set {
 		r.pending = nil
 	}
 	return err
 }
 
-// set gives the variable the pending state, and reports whether there are both. The state stays
+// Set gives the variable the pending state, and reports whether there are both. The state stays
 // pending, because a model that is built later gives the variable another value first.
-func (r *randoms) set() (bool, error) {
+func (r *Randoms) Set() (bool, error) {
 	v := r.variable()
 	if len(r.pending) == 0 || v == nil {
 		return false, nil
