@@ -76,10 +76,9 @@ func (o *checkOptions) addFlags(fs *pflag.FlagSet) {
 	config.IntVar(fs, &o.Job.Nodes, "nodes", o.Job.Nodes, "with --target: number of nodes")
 	fs.Var(&o.Job.GPUs, "gpus-per-node", "with --target: GPUs on each node")
 	fs.StringArrayVar(&o.Env, "env", nil, "with --target: set environment variable NAME=VALUE for the program; repeatable")
-	o.TimeFlag = "timeout"
-	fs.DurationVar(&o.Time, o.TimeFlag, patience, "with --target: end a program that has not reached its first training step by then; 0 for never")
+	fs.DurationVar(&o.Time, "timeout", patience, "with --target: end a program that has not reached its first training step by then; 0 for never")
 	config.IntVar(fs, &o.PlainSteps, "plain-steps", estimate.PlainSteps, "with --target: end a program that has taken this many training steps without averaging gradients; 0 for never")
-	config.Mark(fs, forForecast, "nodes", "gpus-per-node", "env", o.TimeFlag, "plain-steps")
+	config.Mark(fs, forForecast, "nodes", "gpus-per-node", "env", "timeout", "plain-steps")
 	fs.SetNormalizeFunc(sbatchName)
 }
 

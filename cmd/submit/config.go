@@ -1,8 +1,9 @@
 package main
 
 import (
-	"gonbatch/submit/report"
 	"path/filepath"
+
+	"gonbatch/submit/report"
 
 	"github.com/spf13/cobra"
 )

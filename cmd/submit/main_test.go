@@ -1,14 +1,15 @@
 package main
 
 import (
-	"gonbatch/internal/rundir"
-	"gonbatch/submit"
-	"gonbatch/submit/run"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/run"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -79,7 +80,7 @@ func makeExecutable(dir string) error {
 
 func TestFlags(t *testing.T) {
 	defaults := submitOptions{SchedulerName: "slurm", Tasks: 1, RunRoot: "runs", Request: run.Request{
-		Path: "x.ipynb", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}, Manner: run.Manner{Glance: run.Glance{Time: glanceTime}}}}
+		Path: "x.ipynb", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}}
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -95,10 +96,10 @@ func TestFlags(t *testing.T) {
 			}},
 		{"cluster", []string{"--nodes=2", "--tasks-per-node=4", "--gpus-per-node=a100:4", "--cpus-per-task=8", "--mem=64G", "--time=1:00:00", "--partition=p",
 			"--account=a", "--qos=q", "--constraint=c", "--name=n", "--mpi=pmi2", "--mpi-library=l", "--template=t", "--run-root=r", "--platform=cuda",
-			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--target=h100", "--forecast=1m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
+			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
 			func(o *submitOptions) {
 				o.RunRoot, o.DryRun, o.Notebook.ParamsFile = "r", true, "p.yaml"
-				o.Manner = run.Manner{NoSubmit: true, Follow: true, Glance: run.Glance{Target: "h100", Time: time.Minute}}
+				o.Manner = run.Manner{NoSubmit: true, Follow: true}
 				o.Job = submit.JobSpec{
 					Nodes: 2, TasksPerNode: 4, GPUs: submit.GPUs{Count: 4, Kind: "a100"}, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
 					Partition: "p", Account: "a", QOS: "q", Constraint: "c", Name: "n", MPI: "pmi2", MPILibrary: "l", Template: "t",

@@ -5,12 +5,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"gonbatch/internal/forecast"
 	"gonbatch/internal/plural"
 	"gonbatch/submit"
 	"gonbatch/submit/config"
@@ -34,9 +32,6 @@ type submitOptions struct {
 
 // defaultMaxRestarts is enough for a week of one-day time limits, with a few failures.
 const defaultMaxRestarts = 10
-
-// glanceTime is how long a user likes to wait for a line that helps.
-const glanceTime = 20 * time.Second
 
 // defaultRunRoot is the folder of all runs, below the current one.
 const defaultRunRoot = "runs"
@@ -65,8 +60,6 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	for _, name := range []string{"of", "session-mod", "session-kept"} {
 		fs.Lookup(name).Hidden = true
 	}
-	config.NonEmpty(fs, &o.Glance.Target, "name", "target", "", "", "GPU of the job, for a short forecast of its training step: "+strings.Join(forecast.Names(), ", ")+" (default: by the type in --gpus-per-node)")
-	fs.DurationVar(&o.Glance.Time, "forecast", glanceTime, "how long submit may take for that forecast, after the job is queued; 0 for none")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script without writing anything")
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the command that queues it without running it")
 	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
@@ -75,7 +68,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	config.Mark(fs, config.Path, "template")
 	config.Mark(fs, config.Resumable, "tasks", "follow", "no-submit", "json")
 	config.Mark(fs, config.ClusterOnly, "nodes", "tasks-per-node", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
-		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run", "target", "forecast")
+		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run")
 	config.Mark(fs, config.MachineOnly, "tasks")
 }
 
@@ -172,7 +165,6 @@ func (o *submitOptions) checkFor(scheduler submit.Scheduler) error {
 func (o *submitOptions) request(a *app, cfg *config.Config) (req run.Request, err error) {
 	req = o.Request
 	req.Options = cfg.Given()
-	req.Glance.Wait = isTerminal(a.Err) || cfg.Origin("forecast") != config.Default
 	if req.Scheduler, err = o.scheduler(a); err != nil {
 		return req, err
 	}

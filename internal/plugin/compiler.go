@@ -27,12 +27,12 @@ var compiler = way{
 // cu13: enough to compile for a GPU, not to run on one. It is that of the whole plugin if there is
 // one; else it is installed first. It blocks and may be called at once, as Ensure.
 func EnsureCompiler(ctx context.Context, opts Options) (dir string, err error) {
-	if dir, err := FindCompiler(opts); dir != "" || err != nil {
-		return dir, err
-	}
 	opts.Platform = CUDA
 	if opts, err = opts.withDefaults(); err != nil {
 		return "", err
+	}
+	if dir := findCompiler(opts); dir != "" {
+		return dir, nil
 	}
 	unlock, err := fetch.Lock(ctx, filepath.Join(opts.Dir, compiler.version), opts.Progress)
 	if err != nil {
@@ -62,16 +62,6 @@ func findCompiler(opts Options) string {
 		}
 	}
 	return ""
-}
-
-// FindCompiler returns the folder that EnsureCompiler would return without an installation; "" if
-// it would install.
-func FindCompiler(opts Options) (dir string, err error) {
-	opts.Platform = CUDA
-	if opts, err = opts.withDefaults(); err != nil {
-		return "", err
-	}
-	return findCompiler(opts), nil
 }
 
 // BesideCUDA returns the environment of a process that computes on the CPU, for jobs that compute

@@ -26,8 +26,6 @@ type Program struct {
 	// Env is set in addition to the cell's own, which takes precedence.
 	Env map[string]string
 	Limits
-	// background is set if the program has the lowest priority, for the processor and for memory.
-	background bool
 }
 
 // Limits end a program that does not come to its first training step.
@@ -36,8 +34,6 @@ type Limits struct {
 	Time time.Duration
 	// PlainSteps is that of forecast.Question.
 	PlainSteps int
-	// TimeFlag is the option that sets Time.
-	TimeFlag string
 }
 
 // PlainSteps is how often a program may change its variables without averaging gradients, unless
@@ -82,8 +78,8 @@ func (p Program) limited(ctx context.Context) (context.Context, context.CancelFu
 	if p.Time == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, p.Time, fmt.Errorf("the program of cell %s has not reached a training step of package trainer or World.Optimizer in %s; --%s gives it more time",
-		p.Cell.Name, p.Time, p.TimeFlag))
+	return context.WithTimeoutCause(ctx, p.Time, fmt.Errorf("the program of cell %s has not reached a training step of package trainer or World.Optimizer in %s; --timeout gives it more time",
+		p.Cell.Name, p.Time))
 }
 
 // silence is how long a program may run before the user is told what it does.
@@ -126,16 +122,9 @@ func (p Program) env() []rundir.Var {
 	return slices.Concat(rundir.SortedVars(p.Env), rundir.SortedVars(p.Cell.Env))
 }
 
-// humble runs a program at the lowest priority and makes it the first that the kernel kills when
-// memory runs out.
-const humble = `echo 1000 > /proc/self/oom_score_adj; exec nice -n 19 "$0" "$@"`
-
 // run runs the program to its end. What it prints is for people.
 func (p Program) run(ctx context.Context, shell submit.Shell, file string) error {
 	cmd := exec.CommandContext(ctx, p.Path, p.Cell.Args...)
-	if p.background {
-		cmd = exec.CommandContext(ctx, "sh", slices.Concat([]string{"-c", humble, p.Path}, p.Cell.Args)...)
-	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, shell.Err, shell.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace

@@ -10,7 +10,6 @@ import (
 )
 
 // Ask forecasts the program's step. If that does not fit, it looks for the largest batch that does.
-// If only the search fails, the forecast is returned too.
 func Ask(ctx context.Context, shell submit.Shell, p Program, world forecast.World) (r report.Forecast, err error) {
 	gpu, err := forecast.Find(world.Target)
 	if err != nil {
@@ -36,7 +35,6 @@ func Ask(ctx context.Context, shell submit.Shell, p Program, world forecast.Worl
 		return smaller.Memory.Total, err
 	})
 	r.Largest *= world.Ranks()
-	r.Unsearched = err != nil
 	return r, err
 }
 

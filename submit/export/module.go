@@ -77,12 +77,6 @@ func (m *Module) Undistributed() []rundir.Cell {
 	})
 }
 
-// IsDistributed reports whether a cell is a program that runs on every rank, and imports a package
-// through which ranks work together.
-func (m *Module) IsDistributed(cell rundir.Cell) bool {
-	return !cell.Shell && !cell.Test && !cell.Once && pitfall.WorksTogether(m.Files[cell.Source()])
-}
-
 // ArgsProblem describes why a program would not accept its arguments; "" if it would. sure is false
 // if the problem is an unknown flag and the program may have flags that its source doesn't show.
 // folder is where the program will begin.

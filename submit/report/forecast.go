@@ -26,8 +26,6 @@ type Forecast struct {
 	Fits  bool           `json:"fits"`
 	// Largest is the largest batch that fits where the notebook's doesn't; 0 is not known, or none.
 	Largest int `json:"largest,omitempty"`
-	// Unsearched is set if there was no time to find it.
-	Unsearched bool `json:"unsearched,omitempty"`
 }
 
 // Refused is why a job would fail; nil if the step fits.
@@ -37,8 +35,6 @@ func (f Forecast) Refused() error {
 	}
 	fix := "use GPUs with more memory, or a smaller model: not even one example a GPU fits"
 	switch {
-	case f.Unsearched:
-		fix = fmt.Sprintf("submit check --target %s finds the largest batch that fits", f.World.Target)
 	case f.Largest > 0:
 		fix = fmt.Sprintf("the largest batch that fits is %d", f.Largest)
 	case f.Answer.Batch == 0:
@@ -46,16 +42,6 @@ func (f Forecast) Refused() error {
 	}
 	return fmt.Errorf("the training step of cell %s does not fit: it needs %s of the %s that XLA takes of one %s; %s",
 		f.Cell, size(f.Answer.Memory.Total), size(f.Usable), f.GPU, fix)
-}
-
-// Line is the forecast in a line.
-func (f Forecast) Line() string {
-	line := fmt.Sprintf("a training step of %s takes %s of the %s that XLA takes of one %s, and at least %s",
-		f.Cell, size(f.Answer.Memory.Total), size(f.Usable), f.GPU, duration(f.Floor.Step))
-	if f.Answer.Batch > 0 {
-		line += fmt.Sprintf(", with a batch of %d", f.Answer.Batch)
-	}
-	return line
 }
 
 // Text prints the forecast.

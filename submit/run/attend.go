@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
-	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/report"
 )
@@ -19,8 +17,6 @@ type Manner struct {
 	Follow bool
 	// JSON makes the report JSON.
 	JSON bool
-	// Glance is a forecast of the queued job. If the job is followed, it is made at the same time.
-	Glance Glance
 }
 
 // Started is a run that was handed to its scheduler, or that was only staged and has a zero Job.
@@ -28,8 +24,6 @@ type Started struct {
 	Scheduler submit.Scheduler
 	Spec      submit.JobSpec
 	Job       submit.Job
-	// Trains is the job's first cell, with its hash, if the ranks train by it together; else nil.
-	Trains *rundir.Cell
 	// name is the run's name for a command line.
 	name string
 }
@@ -48,31 +42,13 @@ func (rs *Runs) attend(ctx context.Context, s Started, m Manner) error {
 	case m.NoSubmit:
 		return nil
 	}
-	cancel := rs.command(s.name, "cancel")
-	glance := func(ctx context.Context) {
-		if !m.JSON {
-			rs.glance(ctx, s, m.Glance, cancel)
-		}
-	}
-	if m.Follow && ctx.Err() == nil {
-		return besides(ctx, glance, func() error { return rs.follow(ctx, s.Scheduler, s.Job, 0) })
-	}
-	glance(ctx)
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w; the job is queued anyway; cancel it with: %s", context.Cause(ctx), cancel)
+		return fmt.Errorf("%w; the job is queued anyway; cancel it with: %s", context.Cause(ctx), rs.command(s.name, "cancel"))
+	}
+	if m.Follow {
+		return rs.follow(ctx, s.Scheduler, s.Job, 0)
 	}
 	return nil
-}
-
-// besides runs a function while another does its work, and ends it after that.
-func besides(ctx context.Context, function func(context.Context), work func() error) error {
-	ctx, end := context.WithCancel(ctx)
-	var group sync.WaitGroup
-	group.Go(func() { function(ctx) })
-	err := work()
-	end()
-	group.Wait()
-	return err
 }
 
 // describeStart describes a run that was started, with the user's next command.

@@ -31,7 +31,7 @@ func (req CheckRequest) check() error {
 	}
 	_, err := forecast.Find(req.Target)
 	if req.Time < 0 {
-		err = errors.Join(err, fmt.Errorf("--%s=%s: must be at least 0", req.TimeFlag, req.Time))
+		err = errors.Join(err, fmt.Errorf("--timeout=%s: must be at least 0", req.Time))
 	}
 	err = errors.Join(err, submit.CheckCount("nodes", req.Job.Nodes, 1), submit.CheckCount("gpus-per-node", req.Job.GPUs.Count, 1),
 		submit.CheckCount("plain-steps", req.PlainSteps, 0), submit.CheckEnv("--env", req.Job.Env))
@@ -59,8 +59,7 @@ func Check(ctx context.Context, shell submit.Shell, req CheckRequest) (check rep
 	return check.Refused(err), err
 }
 
-// forecast runs the notebook's program up to its first training step. The forecast is known to the
-// next submission.
+// forecast runs the notebook's program up to its first training step.
 func (req CheckRequest) forecast(ctx context.Context, shell submit.Shell) (*report.Forecast, error) {
 	gpu, err := forecast.Find(req.Target)
 	if err != nil {
@@ -75,9 +74,6 @@ func (req CheckRequest) forecast(ctx context.Context, shell submit.Shell) (*repo
 	f, err := estimate.Ask(ctx, shell, program, world)
 	if err != nil {
 		return nil, err
-	}
-	if known, err := estimate.KnownTo(shell); err == nil {
-		_ = known.Keep(program, world, f, nil) // Without it, the next submission asks again.
 	}
 	return &f, f.Refused()
 }

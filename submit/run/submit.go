@@ -46,7 +46,7 @@ func (req Request) check() error {
 	case req.From != "" && len(req.Notebook.Cells) > 0:
 		return submit.Usagef("--from and --cell both choose cells: give only one of them")
 	}
-	return req.Glance.check()
+	return nil
 }
 
 // Submit submits a notebook and attends to its run, or reports the job that it would submit.
@@ -82,7 +82,7 @@ func (rs *Runs) Preflight(ctx context.Context, req Request) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, clean()) }()
-	req.Follow, req.Glance = true, Glance{}
+	req.Follow = true
 	return rs.Submit(ctx, req)
 }
 
@@ -135,7 +135,6 @@ func (rs *Runs) start(ctx context.Context, req Request) (s Started, err error) {
 	}
 	defer func() { err = errors.Join(err, draft.Release()) }()
 	s, err = rs.handOver(ctx, req.Scheduler, decided, req.NoSubmit)
-	s.Trains = p.Trains(decided)
 	return s, err
 }
 

@@ -53,12 +53,3 @@ func (n Notebook) Program(ctx context.Context, shell submit.Shell, job submit.Jo
 	}
 	return Program{Cell: cell, Path: p.build.Programs[cell.Name], Dir: dir}, nil
 }
-
-// Trains returns the job's first cell, with its hash, if the ranks train by it together; else nil.
-func (p Prepared) Trains(job submit.JobSpec) *rundir.Cell {
-	cell := p.hashedCells(job)[0]
-	if p.Module.IsDistributed(cell) {
-		return &cell
-	}
-	return nil
-}

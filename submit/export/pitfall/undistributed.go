@@ -17,15 +17,8 @@ var trainingPackages = []string{"gonbatch/distributed", "gonbatch/trainer"}
 // together: each rank does all of the work.
 func ComputesAlone(source []byte) bool {
 	paths := importsOf(source)
-	return !usesTraining(paths) && slices.ContainsFunc(paths, func(path string) bool { return strings.HasPrefix(path, gomod.GoMLX) })
-}
-
-// WorksTogether reports whether a program uses a package through which ranks work together.
-func WorksTogether(source []byte) bool { return usesTraining(importsOf(source)) }
-
-// usesTraining reports whether one of the import paths is among trainingPackages.
-func usesTraining(paths []string) bool {
-	return slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(trainingPackages, path) })
+	trains := slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(trainingPackages, path) })
+	return !trains && slices.ContainsFunc(paths, func(path string) bool { return strings.HasPrefix(path, gomod.GoMLX) })
 }
 
 // importsOf returns the import paths of a Go file.
