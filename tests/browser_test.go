@@ -38,7 +38,6 @@ func TestBrowser(t *testing.T) {
 
 	card := lab.Run("%submit --nodes 2 --cpus-per-task 1")
 	lab.Shows(card, ": running", cellLimit)
-	lab.Shows(card, "rank 1 · ", cellLimit)
 	lab.ScreenshotCell("running", card)
 	lab.Shows(card, "train/loss", cellLimit)
 	lab.Resize(1280, 1160) // The README shows the whole card.
@@ -46,7 +45,7 @@ func TestBrowser(t *testing.T) {
 	lab.Resize(1280, 900)
 	lab.Shows(card, ": completed", cellLimit)
 	lab.ScreenshotCell("completed", card)
-	wantAll(t, lab.Output(card), "submitting this session: 4 cells", "test/accuracy 0.9", "n1", "n2", "rank 0 · done", "rank 1 · done", "train/loss")
+	wantAll(t, lab.Output(card), "submitting this session: 4 cells", "test/accuracy 0.9", "train/loss")
 	if curves := lab.Find(card, "svg polyline"); curves != 1 {
 		t.Errorf("the card has %d curves, want only the loss", curves)
 	}
@@ -89,7 +88,7 @@ func lookAgain(t *testing.T, lab *browser.Lab, card int) {
 	t.Helper()
 	lab.Save()
 	lab.Reload()
-	wantAll(t, lab.Output(card), ": completed", "rank 1 · done")
+	wantAll(t, lab.Output(card), ": completed", "train/loss")
 	if curves := lab.Find(card, "svg polyline"); curves != 1 {
 		t.Errorf("the saved card has %d curves, want only the loss", curves)
 	}

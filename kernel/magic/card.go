@@ -2,10 +2,7 @@ package magic
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-
-	"gonbatch/internal/plural"
 )
 
 // newCard returns what the notebook shows about a job, as HTML and as text.
@@ -31,10 +28,6 @@ func textCard(s state) string {
 		add("[" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "] " + s.caption())
 	}
 	add(strings.Join(s.measures(), ", "))
-	for _, r := range s.Ranks {
-		add(r.String())
-	}
-	add(s.otherRanks())
 	add(s.Run.Failure)
 	for _, line := range s.unsaidLog() {
 		lines = append(lines, "| "+line)
@@ -71,24 +64,4 @@ func (s state) caption() string {
 		return fmt.Sprintf("step %d/%d", s.Progress.Done, s.Progress.Total)
 	}
 	return strings.Join(parts, "  ")
-}
-
-// otherRanks says how many ranks the card has no room for.
-func (s state) otherRanks() string {
-	if len(s.Ranks) == 0 {
-		return ""
-	}
-	size, err := strconv.Atoi(s.Ranks[0].Size)
-	if err != nil || size <= len(s.Ranks) {
-		return ""
-	}
-	return "and " + plural.Of(size-len(s.Ranks), "more rank")
-}
-
-// String returns, for example, "rank 1 on n2, CPUs 0-3, 1 cpu device: running".
-func (r rank) String() string {
-	if r.place == (place{}) {
-		return fmt.Sprintf("rank %d: %s", r.Number, r.State)
-	}
-	return fmt.Sprintf("rank %d on %s, CPUs %s, %s: %s", r.Number, r.Host, r.CPUs, r.Devices, r.State)
 }

@@ -28,52 +28,37 @@ func writeRun(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-const (
-	head0 = "gonbatch: rank 0 of 2 (local rank 0), started by slurm, 1 cpu device on n1, CPUs 0-3, Open MPI v4.1.4, package: Debian\n"
-	head1 = "gonbatch: rank 1 of 2 (local rank 0), started by slurm, 1 cpu device on n2, CPUs 0-3, Open MPI v4.1.4, package: Debian\n"
-)
-
-var running = report.Run{State: "running", Message: "running"}
-
 // observed returns the state of a run with the submit command's report.
-func observed(t *testing.T, dir string, status report.Run) (*observer, state) {
-	t.Helper()
-	o := New(Options{}).observe(Job{ID: "7"})
-	return o, again(o, dir, status)
-}
-
-func again(o *observer, dir string, status report.Run) state {
+func observed(dir string, status report.Run) state {
+	o := New(Options{}).observe(Job{ID: "7", Dir: dir})
 	s := state{Job: o.job, Run: status}
-	s.Job.Dir = dir
 	o.lookInside(&s)
 	return s
 }
 
-// TestCard: a card shows the state, the progress, the last metrics, where ranks run and the end of
-// the log, and escapes the programs' output.
+// TestCard: a card shows the state, the progress, the last metrics and the end of the log, and
+// escapes the programs' output.
 func TestCard(t *testing.T) {
 	dir := t.TempDir()
 	writeRun(t, dir, map[string]string{
 		"metrics.jsonl": `{"step":1,"epoch":0.5,"train/loss":2,"time":"2026-11-21T10:00:00Z"}` + "\n" +
 			`{"step":2,"epoch":1,"train/loss":1.5,"acc":"NaN"}` + "\n" + `{"step":3,"tr`,
-		"logs/rank-0.log": head0 + strings.Repeat("old\n", 2000) + "epoch 1/1  step 2/4  loss 1.5000  77 examples/s  3s left\nbar 1\rbar 2\n<b>last</b>\n",
-		"logs/rank-1.log": head1,
+		"logs/rank-0.log": strings.Repeat("old\n", 2000) + "epoch 1/1  step 2/4  loss 1.5000  77 examples/s  3s left\nbar 1\rbar 2\n<b>last</b>\n",
 	})
-	_, s := observed(t, dir, report.Run{Run: "mnist-1", State: "running", Message: "running on n[1-2]", Restarts: 1, Cells: report.Cells{All: 2, Finished: 1}})
+	s := observed(dir, report.Run{Run: "mnist-1", State: "running", Message: "running on n[1-2]", Restarts: 1, Cells: report.Cells{All: 2, Finished: 1}})
 	if s.ended() || s.Step != 2 || len(s.Losses) != 1 || !slices.Equal(s.Losses[0].Points, []point{{1, 2}, {2, 1.5}}) {
 		t.Errorf("state %+v", s)
 	}
 	card := newCard(s)
 	want := "job 7: running on n[1-2]\ncells: 1 of 2 finished, restarts: 1\n" +
 		"[###############---------------] epoch 1/1  step 2/4  3s left\nstep 2, acc NaN, train/loss 1.5\n" +
-		"rank 0 on n1, CPUs 0-3, 1 cpu device: running\nrank 1 on n2, CPUs 0-3, 1 cpu device: running\n" +
 		strings.Repeat("| old\n", 5) + "| epoch 1/1  step 2/4  loss 1.5000  77 examples/s  3s left\n| bar 2\n| <b>last</b>\n" +
 		"%cancel 7 ends the job\n" + dir
 	if card["text/plain"] != want {
 		t.Errorf("text\n%s\nwant\n%s", card["text/plain"], want)
 	}
 	html := card["text/html"].(string)
-	for _, want := range []string{"<svg", "56.0,8.0 656.0,138.0", "&lt;b&gt;last", "train/loss", "rank 1 · running · 1 cpu device · CPUs 0-3", "width:50.0%"} {
+	for _, want := range []string{"<svg", "56.0,8.0 656.0,138.0", "&lt;b&gt;last", "train/loss", "width:50.0%"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("HTML %s lacks %s", html, want)
 		}
@@ -96,7 +81,7 @@ func TestCardOfAFailure(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, s := observed(t, dir, report.Run{State: "failed", Message: "failed", Ended: true, Failure: tt.reason})
+			s := observed(dir, report.Run{State: "failed", Message: "failed", Ended: true, Failure: tt.reason})
 			if got := strings.Contains(textCard(s), "| panic: no"); got != tt.logged {
 				t.Errorf("the log is in the card: %v, want %v:\n%s", got, tt.logged, textCard(s))
 			}
@@ -105,89 +90,6 @@ func TestCardOfAFailure(t *testing.T) {
 			}
 			if s.explanation() != tt.explanation {
 				t.Errorf("explanation %q, want %q", s.explanation(), tt.explanation)
-			}
-		})
-	}
-}
-
-// TestRanks: a rank's state follows from the job, its log and the failure that the ranks report.
-func TestRanks(t *testing.T) {
-	tests := []struct {
-		name   string
-		status report.Run
-		files  map[string]string
-		want   []rankState
-	}{
-		{name: "nothing yet", status: report.Run{State: "pending"}},
-		{name: "one is late", status: running, files: map[string]string{"logs/rank-0.log": head0}, want: []rankState{runs, starting}},
-		{name: "both", status: running, files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1}, want: []rankState{runs, runs}},
-		{name: "done", status: report.Run{State: "completed", Ended: true}, files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1}, want: []rankState{done, done}},
-		{
-			name: "one died", status: report.Run{State: "failed", Ended: true},
-			files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1, "failure.json": `{"kind":"died","rank":1}`}, want: []rankState{ended, failed},
-		},
-		{name: "no distributed program", status: running, files: map[string]string{"logs/rank-0.log": "hello\n"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			writeRun(t, dir, tt.files)
-			_, s := observed(t, dir, tt.status)
-			var got []rankState
-			for _, r := range s.Ranks {
-				got = append(got, r.State)
-			}
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("%v, want %v", got, tt.want)
-			}
-		})
-	}
-}
-
-// TestRestartMovesRanks: after a restart, a job's ranks run elsewhere.
-func TestRestartMovesRanks(t *testing.T) {
-	dir := t.TempDir()
-	writeRun(t, dir, map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1})
-	o, s := observed(t, dir, running)
-	if len(s.Ranks) != 2 || s.Ranks[1].Host != "n2" {
-		t.Fatalf("ranks %v", s.Ranks)
-	}
-	writeRun(t, dir, map[string]string{"logs/rank-1.log": head1 + strings.ReplaceAll(head1, "n2", "n3")})
-	if s = again(o, dir, report.Run{State: "running", Restarts: 1}); s.Ranks[1].Host != "n3" {
-		t.Errorf("ranks %v, want rank 1 on n3", s.Ranks)
-	}
-}
-
-// TestManyRanks: a card of a large job stays small.
-func TestManyRanks(t *testing.T) {
-	dir := t.TempDir()
-	writeRun(t, dir, map[string]string{"logs/rank-0.log": strings.ReplaceAll(head0, "of 2", "of 1000")})
-	_, s := observed(t, dir, running)
-	if len(s.Ranks) != mostRanks || s.Ranks[0].Size != "1000" {
-		t.Errorf("%d ranks of %s", len(s.Ranks), s.Ranks[0].Size)
-	}
-	if text := textCard(s); !strings.Contains(text, "and 936 more ranks") {
-		t.Errorf("the card hides that there are more ranks:\n%s", text)
-	}
-}
-
-// TestPlace: the place that a rank reports when it starts.
-func TestPlace(t *testing.T) {
-	tests := []struct {
-		name, line string
-		want       place
-	}{
-		{"by SLURM", "gonbatch: rank 0 of 2 (local rank 0), started by slurm, 1 cpu device on n1, CPUs 0-3, Open MPI v4.1.4, package: x", place{"2", "1 cpu device", "n1", "0-3"}},
-		{"not bound", "gonbatch: rank 0 of 2 (local rank 0), started by slurm, 1 cpu device on n1, CPUs 1 (not bound), MPICH", place{"2", "1 cpu device", "n1", "1 (not bound)"}},
-		{"several parts", "gonbatch: rank 10 of 16 (local rank 2), started by openmpi, 4 cuda devices on gpu-3.site, CPUs 0-3,8,12-15, TCP", place{"16", "4 cuda devices", "gpu-3.site", "0-3,8,12-15"}},
-		{"something else", "gonbatch: warning: rank 1 of 2 is slow", place{}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			l := logReader{}
-			l.line(tt.line)
-			if l.place != tt.want {
-				t.Errorf("%+v, want %+v", l.place, tt.want)
 			}
 		})
 	}

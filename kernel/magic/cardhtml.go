@@ -43,8 +43,6 @@ func htmlCard(s state) string {
 		htmlProgress(s),
 		htmlMeasures(s.measures()),
 		draw(s.Losses),
-		htmlRanks(s.Ranks),
-		quiet(s.otherRanks()),
 		pre(s.Run.Failure),
 		pre(strings.Join(s.unsaidLog(), "\n")),
 		quiet(s.Job.Dir),
@@ -93,57 +91,4 @@ func htmlMeasures(all []string) string {
 			html.EscapeString(measure[:at]), html.EscapeString(measure[at+1:]))
 	}
 	return text.String() + "</div>"
-}
-
-// htmlRanks returns a line for each host, with its ranks as chips in the colors of their states.
-func htmlRanks(ranks []rank) string {
-	if len(ranks) == 0 {
-		return ""
-	}
-	var hosts []string
-	byHost := map[string][]rank{}
-	for _, r := range ranks {
-		if _, ok := byHost[r.Host]; !ok {
-			hosts = append(hosts, r.Host)
-		}
-		byHost[r.Host] = append(byHost[r.Host], r)
-	}
-	var text strings.Builder
-	text.WriteString(`<div style="margin-top:6px">`)
-	for _, host := range hosts {
-		fmt.Fprintf(&text, `<div style="display:flex;flex-wrap:wrap;align-items:center;gap:3px 6px;margin-top:3px"><span style="min-width:48px;font-weight:600">%s</span>`,
-			html.EscapeString(host))
-		for _, r := range byHost[host] {
-			text.WriteString(chip(r))
-		}
-		text.WriteString("</div>")
-	}
-	return text.String() + "</div>"
-}
-
-// chip returns a rank's chip.
-func chip(r rank) string {
-	return fmt.Sprintf(`<span style="padding:0 7px;border:1px solid %s;border-radius:9px;font-size:12px;white-space:nowrap" title="%s">`+
-		`<span style="color:%s">●</span> rank %d · %s%s</span>`,
-		r.State.color(), html.EscapeString(r.String()), r.State.color(), r.Number, r.State, html.EscapeString(r.where()))
-}
-
-// where returns a rank's devices and CPUs.
-func (r rank) where() string {
-	if r.place == (place{}) {
-		return ""
-	}
-	return fmt.Sprintf(" · %s · CPUs %s", r.Devices, r.CPUs)
-}
-
-func (s rankState) color() string {
-	switch s {
-	case runs:
-		return blue
-	case done:
-		return green
-	case failed:
-		return red
-	}
-	return grey
 }

@@ -11,9 +11,8 @@ import (
 const (
 	// tailLines is how many of the last lines of a log are kept, each up to lineBytes long.
 	tailLines, lineBytes = 8, 512
-	// headBytes and endBytes are how much of a very long log is read at first, from its beginning
-	// and its end.
-	headBytes, endBytes = 1 << 20, 1 << 20
+	// endBytes is how much is read at once: of a very long log, only the end.
+	endBytes = 1 << 20
 )
 
 // logReader reads a rank's log while it grows. Each time it reads only what is new.
@@ -22,15 +21,10 @@ type logReader struct {
 	offset int64
 	part   string // a line that is still being written
 
-	// lines are the last lines of the log, place is where the rank reports to run, and progress is
-	// its last progress report.
+	// lines are the last lines of the log, and progress is its last progress report.
 	lines    []string
-	place    place
 	progress progress
 }
-
-// place is where a rank runs, according to its log.
-type place struct{ Size, Devices, Host, CPUs string }
 
 // progress is a program's progress, according to its own output.
 type progress struct {
@@ -39,10 +33,7 @@ type progress struct {
 	Text string
 }
 
-var (
-	placeLine    = regexp.MustCompile(`^gonbatch: rank \d+ of (\d+)[^,]*, .*?(\d+ \S+ devices?) on (\S+), CPUs (\d+(?:[-,]\d+)*(?: \([^)]*\))?)`)
-	progressLine = regexp.MustCompile(`\bstep (\d+)/(\d+)\b`)
-)
+var progressLine = regexp.MustCompile(`\bstep (\d+)/(\d+)\b`)
 
 // read reads the new part of the log. A log that doesn't exist yet has no lines.
 func (l *logReader) read() {
@@ -58,20 +49,11 @@ func (l *logReader) read() {
 	if info.Size() < l.offset {
 		*l = logReader{file: l.file} // The rank was started again.
 	}
-	if info.Size()-l.offset > headBytes+endBytes {
-		l.take(f, l.offset+headBytes)
+	if info.Size()-l.offset > endBytes {
 		l.offset, l.part = info.Size()-endBytes, ""
 	}
-	l.take(f, info.Size())
-}
-
-// take reads up to an offset.
-func (l *logReader) take(f *os.File, end int64) {
-	text, err := io.ReadAll(io.NewSectionReader(f, l.offset, end-l.offset))
+	text, _ := io.ReadAll(io.NewSectionReader(f, l.offset, info.Size()-l.offset)) // The next look tries again.
 	l.offset += int64(len(text))
-	if err != nil && len(text) == 0 {
-		return
-	}
 	lines := strings.Split(l.part+string(text), "\n")
 	l.part = lines[len(lines)-1]
 	if len(l.part) > endBytes {
@@ -84,9 +66,6 @@ func (l *logReader) take(f *os.File, end int64) {
 
 func (l *logReader) line(line string) {
 	line = lastVersion(line)
-	if found := placeLine.FindStringSubmatch(line); found != nil {
-		l.place = place{Size: found[1], Devices: found[2], Host: found[3], CPUs: found[4]}
-	}
 	if p, ok := readProgress(line); ok {
 		l.progress = p
 	}

@@ -7,28 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"strconv"
 	"strings"
 
 	"gonbatch/internal/rundir"
 )
-
-// mostRanks is the maximum number of ranks on a card.
-const mostRanks = 64
 
 // observer looks at a job repeatedly. It must be used by one goroutine at a time.
 type observer struct {
 	m   *Magics
 	job Job
 
-	metrics  rundir.MetricsReader
-	logs     map[int]*logReader
-	restarts int
-	stale    map[int]place // where ranks were before the job was started again
+	metrics rundir.MetricsReader
+	log     logReader // of rank 0
 }
 
 func (m *Magics) observe(job Job) *observer {
-	return &observer{m: m, job: job, logs: map[int]*logReader{}, stale: map[int]place{}}
+	return &observer{m: m, job: job}
 }
 
 // look asks the submit command for the job's state, and reads what is new in its run directory.
@@ -67,42 +61,7 @@ func (o *observer) lookInside(s *state) {
 	if all, err := o.metrics.Read(); err == nil { // If the file system fails for a moment, the next look tries again.
 		s.addMetrics(all)
 	}
-	main := o.log(dir, 0)
-	main.read()
-	s.Log, s.Progress = main.tail(), main.progress
-	if o.restarts != s.Run.Restarts {
-		o.restarts = s.Run.Restarts
-		for number, log := range o.logs {
-			o.stale[number] = log.place
-		}
-	}
-	o.lookAtRanks(dir, s)
-}
-
-func (o *observer) log(dir rundir.Dir, number int) *logReader {
-	l, ok := o.logs[number]
-	if !ok {
-		l = &logReader{file: dir.RankLog(number)}
-		o.logs[number] = l
-	}
-	return l
-}
-
-// lookAtRanks finds out where each rank runs. It reads a rank's log until it finds the host.
-func (o *observer) lookAtRanks(dir rundir.Dir, s *state) {
-	size, err := strconv.Atoi(o.log(dir, 0).place.Size)
-	if err != nil {
-		return
-	}
-	var failure *rundir.Failure
-	if f, err := rundir.ReadFailure(dir); err == nil {
-		failure = &f
-	}
-	for number := range min(size, mostRanks) {
-		log := o.log(dir, number)
-		if old, stale := o.stale[number]; number > 0 && (log.place == place{} || stale && log.place == old && !s.ended()) {
-			log.read()
-		}
-		s.Ranks = append(s.Ranks, rank{Number: number, place: log.place, State: s.rankState(number, log.place != place{}, failure)})
-	}
+	o.log.file = dir.RankLog(0)
+	o.log.read()
+	s.Log, s.Progress = o.log.tail(), o.log.progress
 }

@@ -22,30 +22,10 @@ type state struct {
 	// Metrics are the newest values, by name; Losses are the curves of the losses.
 	Metrics map[string]float64
 	Losses  []series
-	// Ranks say where each rank runs and how it is doing. It is empty if that is not known yet.
-	Ranks []rank
 	// Progress is rank 0's own progress report, Log the end of its log.
 	Progress progress
 	Log      []string
 }
-
-// rank is a process of the job.
-type rank struct {
-	Number int
-	place
-	State rankState
-}
-
-// rankState is the state of a rank, in a word.
-type rankState string
-
-const (
-	starting rankState = "starting"
-	runs     rankState = "running"
-	done     rankState = "done"
-	ended    rankState = "ended"
-	failed   rankState = "failed"
-)
 
 func (s state) ended() bool { return s.Run.Ended }
 
@@ -69,22 +49,6 @@ func (s state) unsaidLog() []string {
 		return nil
 	}
 	return s.Log
-}
-
-// rankState returns the state of a rank, according to the job's state and the ranks' report of a
-// failure.
-func (s state) rankState(number int, placed bool, failure *rundir.Failure) rankState {
-	switch {
-	case failure != nil && failure.Rank == number:
-		return failed
-	case s.completed():
-		return done
-	case s.ended():
-		return ended
-	case placed:
-		return runs
-	}
-	return starting
 }
 
 // addMetrics adds the run's measurements.
