@@ -67,18 +67,15 @@ func encode(w io.Writer, name string, value reflect.Value) (err error) {
 	if err := check(value, name); err != nil {
 		return err
 	}
-	box := newBox(value.Type())
+	box, e := newBox(value.Type()), gob.NewEncoder(w)
 	box.Elem().Field(0).Set(value)
-	if err := encodeBox(w, box); err != nil {
-		return err
+	if err := e.EncodeValue(box); err != nil {
+		return gobError(err)
 	}
-	return writeFields(w, value.Type())
-}
-
-// encodeBox encodes a value with gob, which calls methods of the value's types.
-func encodeBox(w io.Writer, box reflect.Value) (err error) {
-	defer catch(&err, "encoding it")
-	return gobError(gob.NewEncoder(w).EncodeValue(box))
+	if fields := fieldsOf(value.Type()); len(fields) > 0 {
+		return e.Encode(strings.Join(fields, " "))
+	}
+	return nil
 }
 
 // usesGob reports whether values of a type are encoded by encoding/gob.
@@ -88,31 +85,41 @@ func usesGob(t reflect.Type) bool {
 	return !hasCodec && !numbers
 }
 
-// decode reads a value of a type from the rest of a file.
-func decode(f *os.File, t reflect.Type) (value reflect.Value, err error) {
+// decode reads a value of a type from the rest of a file, and the fields that gob has saved.
+func decode(f *os.File, t reflect.Type) (value reflect.Value, fields []string, err error) {
 	defer catch(&err, "decoding the kept value")
 	info, err := f.Stat()
 	if err != nil {
-		return reflect.Zero(t), err
+		return reflect.Zero(t), nil, err
 	}
 	size := info.Size() - rundir.KeptHeader
 	if c, ok := codecs[t]; ok {
 		if size == 0 {
-			return reflect.Zero(t), nil
+			return reflect.Zero(t), nil, nil
 		}
-		return c.load(f, size)
+		value, err = c.load(f, size)
+		return value, nil, err
 	}
 	if text, ok := isNumbers(t); ok {
 		if err := readType(f, text); err != nil {
-			return reflect.Zero(t), err
+			return reflect.Zero(t), nil, err
 		}
 		left := size - int64(len(text))
-		return readNumbers(f, t, &left)
+		value, err = readNumbers(f, t, &left)
+		return value, nil, err
 	}
+	return decodeGob(f, t)
+}
+
+func decodeGob(r io.Reader, t reflect.Type) (value reflect.Value, fields []string, err error) {
 	// gob doesn't touch fields that are zero, so it gets a new value instead of the initial one.
-	box := newBox(t)
-	err = gob.NewDecoder(bufio.NewReaderSize(f, 1<<20)).DecodeValue(box)
-	return box.Elem().Field(0), err
+	box, d := newBox(t), gob.NewDecoder(bufio.NewReaderSize(r, 1<<20))
+	if err = d.DecodeValue(box); err == nil {
+		var text string
+		_ = d.Decode(&text) // There may be no list, and a damaged one costs only a warning.
+		fields = strings.Fields(text)
+	}
+	return box.Elem().Field(0), fields, err
 }
 
 // errPanic is the panic of a method with which a type encodes or decodes itself.
