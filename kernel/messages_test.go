@@ -30,8 +30,8 @@ func TestMessages(t *testing.T) {
 		{"%%\nif os.Getenv(\"A\") != \"5\" {\n\tpanic(os.Getenv(\"A\"))\n}", ""},
 		{"%%\nos.Exit(3)", "cell [21]: exit status 3"},
 		{"type L[T any] struct{ v []T }\nfunc (l *L[T]) Add(x T) { l.v = append(l.v, x) }", ""},
-		{"func (l *L[E]) Add(x E) { l.v = append(l.v, x, x) }", "cell [22] line 2: method L.Add already declared: cell [23] as L[E]~Add, cell [22] as L[T]~Add; " +
-			"give its receiver the same type parameters, or forget the earlier one by %rm L[T]~Add"},
+		{"func (l *L[E]) Add(x E) { l.v = append(l.v, x, x) }", "cell [22] line 2: method L.Add already declared; " +
+			"if its receiver had other names for the type parameters before, use these, or forget the earlier method by %rm TYPE[OLD NAMES]~METHOD: %ls lists it"},
 		{"%rm L[T]~Add", ""},
 		{"func (l *L[E]) Add(x E) { l.v = append(l.v, x, x) }", ""},
 		{"func half(n int) int { return n / 2 }", ""},

@@ -2,7 +2,7 @@ package gocell
 
 import "regexp"
 
-// remedies say what to do about messages of Go's parser; the first match counts. Both the message
+// remedies say what to do about messages of Go's compiler; the first match counts. Both the message
 // and the line must match.
 var remedies = []struct {
 	message, line *regexp.Regexp
@@ -17,6 +17,7 @@ var remedies = []struct {
 	{regexp.MustCompile(`^expected '\(', found \w`), regexp.MustCompile(`^\s*func\s+\w`), "; functions stand above the line %%; below it, write NAME := func"},
 	{regexp.MustCompile(`^expected ';', found `), regexp.MustCompile(`^\s*func\s*\(.*\)\s*\w+\s*\(`), "; methods stand above the line %%"},
 	{regexp.MustCompile(`^illegal character U\+0023`), anyLine, "; comments begin with //; if the cell is for another kernel, as in Colab, tag it notebook-only"},
+	{regexp.MustCompile(`^method \w+\.\w+ already declared`), anyLine, "; if its receiver had other names for the type parameters before, use these, or forget the earlier method by %rm TYPE[OLD NAMES]~METHOD: %ls lists it"},
 	{regexp.MustCompile(`^illegal (byte order mark|character U\+[0-9A-F]+$)`), anyLine, "; it is invisible: delete it, or replace it with a space"},
 }
 
@@ -26,7 +27,7 @@ var (
 	foundMark  = regexp.MustCompile(`^expected \w+, found '[%!]'`)
 )
 
-// Remedy returns what to do about a message of Go's parser about a line of a cell; "" if nothing is
+// Remedy returns what to do about a message of Go's compiler about a line of a cell; "" if nothing is
 // known, or the message says so itself.
 func Remedy(message, line string) string {
 	message = moreErrors.ReplaceAllString(message, "")

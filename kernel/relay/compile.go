@@ -10,6 +10,10 @@ import (
 // compilerLine matches a message of the compiler about the file that GoNB composes.
 var compilerLine = regexp.MustCompile(`(?m)^(?:\./|/\S*/)?main(?:_test)?\.go:\d+:\d+: (.*)$`)
 
+// composedPlace matches a place in that file at the end of a message, which means nothing to the
+// user.
+var composedPlace = regexp.MustCompile(` at \S*main\.go[: ]\d+:\d+$`)
+
 // cellLine matches GoNB's name of a place in a cell.
 var cellLine = regexp.MustCompile(`^Cell(?:\[(\d+)\]:)? Line (\d+)\n`)
 
@@ -28,14 +32,14 @@ func (e *execution) compilerFailure(value string, parts []string) *failure {
 			continue
 		}
 		context, message := lastLineOf(strings.TrimRight(part[len(place[0]):], "\n"))
-		message = e.explainTwice(message)
+		message = composedPlace.ReplaceAllString(message, "")
 		message += e.remedy(message, e.lineOf(place[1], place[2]))
 		messages = append(messages, e.placeName(place[1], place[2])+": "+message)
 		f.traceback = append(f.traceback, e.titleOf(place[1], place[2]), strings.TrimRight(context, "\n"), red+message+plain)
 	}
 	if len(messages) == 0 {
 		for _, match := range compilerLine.FindAllStringSubmatch(value, -1) {
-			messages = append(messages, fmt.Sprintf("cell [%d]: %s", e.count, e.explainTwice(match[1])))
+			messages = append(messages, fmt.Sprintf("cell [%d]: %s", e.count, composedPlace.ReplaceAllString(match[1], "")))
 		}
 		f.traceback = append([]string{e.title(0)}, parts...)
 	}

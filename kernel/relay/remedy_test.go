@@ -22,18 +22,13 @@ func TestUnkeep(t *testing.T) {
 	}
 }
 
-// TestRemedies: what to do about the environment and about declarations in several cells.
+// TestRemedies: what to do about the environment and about a method that GoNB has not replaced.
 func TestRemedies(t *testing.T) {
-	r := &relay{executed: []executed{{count: 3, code: "func (p *Pair[K, V]) Set(k K) {}\nfunc (p Pair[K,V]) Get() {}"}, {count: 4, code: "%%\nx()"}, {count: 5, code: "func (p *Pair[A, B]) Set(k A) {}"}}}
-	e := &execution{relay: r, count: 5}
-	for message, want := range map[string]string{
-		"method Pair.Set already declared at ./main.go 9:16": "method Pair.Set already declared: cell [5] as Pair[A, B]~Set, cell [3] as Pair[K, V]~Set; " +
-			"give its receiver the same type parameters, or forget the earlier one by %rm Pair[K, V]~Set",
-		"method Pair.Get already declared at ./main.go:9:16": "method Pair.Get already declared",
-		"undefined: x": "undefined: x",
-	} {
-		if got := e.explainTwice(message); got != want {
-			t.Errorf("%s: got %q, want %q", message, got, want)
+	e := &execution{relay: &relay{}, count: 5}
+	for _, place := range []string{" at ./main.go 9:16", " at ./main.go:9:16"} {
+		f := e.compilerFailure("./main.go:9:16: method Pair.Set already declared"+place, []string{"Cell[5]: Line 2\nfunc (p Pair[A]) Set() {}\nmethod Pair.Set already declared" + place})
+		if f == nil || !strings.HasPrefix(f.value, "line 2: method Pair.Set already declared; if its receiver had") {
+			t.Errorf("%s: %v", place, f)
 		}
 	}
 	if got := e.goRemedy("build cache is required, but could not be located: GOCACHE is not defined"); !strings.Contains(got, "start Jupyter with HOME") {
