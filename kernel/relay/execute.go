@@ -50,8 +50,18 @@ type executeRequest struct {
 	StoreHistory *bool  `json:"store_history"`
 	StopOnError  *bool  `json:"stop_on_error"`
 	AllowStdin   bool   `json:"allow_stdin"`
-	// Expressions are Go expressions to evaluate after the cell, by names that the client chose.
+	// Expressions are to be evaluated after the cell, by names that the client chose.
 	Expressions map[string]string `json:"user_expressions"`
+}
+
+// refused answers the expressions: each would be a program of its own.
+func (asked executeRequest) refused() object {
+	const why = "a Go kernel evaluates no user_expressions: show the value in a cell"
+	all := object{}
+	for name := range asked.Expressions {
+		all[name] = failure{"NotSupported", why, []string{why}}.content("error")
+	}
+	return all
 }
 
 // sources returns the code of the cells that succeeded, in order.
@@ -105,7 +115,7 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 	}
 	content := object{"status": "ok", "payload": e.payload()}
 	if f == nil {
-		content["user_expressions"] = r.evaluate(ctx, asked)
+		content["user_expressions"] = asked.refused()
 	} else {
 		content = f.content("error")
 		if !asked.Silent {
@@ -185,20 +195,14 @@ func (e *execution) content(asked executeRequest) json.RawMessage {
 	if e.prepared.Err != nil {
 		code = ""
 	}
-	text, err := json.Marshal(asked.content(code))
+	text, err := json.Marshal(object{
+		"code": code, "silent": asked.Silent, "store_history": isTrue(asked.StoreHistory), "allow_stdin": asked.AllowStdin,
+		"stop_on_error": isTrue(asked.StopOnError), "user_expressions": object{},
+	})
 	if err != nil {
 		return e.request.Content
 	}
 	return text
-}
-
-// content is the request's content with other code, and without expressions: the relay evaluates
-// them.
-func (asked executeRequest) content(code string) object {
-	return object{
-		"code": code, "silent": asked.Silent, "store_history": isTrue(asked.StoreHistory), "allow_stdin": asked.AllowStdin,
-		"stop_on_error": isTrue(asked.StopOnError), "user_expressions": object{},
-	}
 }
 
 // onPublished passes on the cell's output. The relay publishes its own execute_input and error.
