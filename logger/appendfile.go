@@ -17,9 +17,9 @@ func openLines(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, err := wholeLines(f)
-	if err == nil {
-		err = shorten(f, size)
+	text, err := io.ReadAll(f)
+	if whole := bytes.LastIndexByte(text, '\n') + 1; err == nil && whole < len(text) {
+		err = f.Truncate(int64(whole))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("remove the half-written last line of %s: %w", path, err), f.Close())
@@ -38,36 +38,4 @@ func replaceLines(path string, content []byte, old *os.File) (*os.File, error) {
 		return old, err
 	}
 	return f, old.Close()
-}
-
-func shorten(f *os.File, size int64) error {
-	info, err := f.Stat()
-	if err != nil || info.Size() == size {
-		return err
-	}
-	return f.Truncate(size)
-}
-
-// wholeLines returns the number of bytes up to the end of the last complete line.
-func wholeLines(f io.ReadSeeker) (int64, error) {
-	const block = 64 << 10
-	end, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return 0, err
-	}
-	for buf := make([]byte, block); end > 0; {
-		start := max(0, end-block)
-		if _, err := f.Seek(start, io.SeekStart); err != nil {
-			return 0, err
-		}
-		part := buf[:end-start]
-		if _, err := io.ReadFull(f, part); err != nil {
-			return 0, err
-		}
-		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
-			return start + int64(i) + 1, nil
-		}
-		end = start
-	}
-	return 0, nil
 }

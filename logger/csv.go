@@ -19,7 +19,6 @@ import (
 // A new metric adds a column on the right. The whole file is then rewritten, with empty cells in
 // the earlier rows, so it is always one table. That costs a copy of the file for each new set of
 // names, and nothing afterwards. CSV ignores everything except scalars.
-// names, and nothing afterwards. CSV ignores everything except scalars.
 type CSV struct {
 	metricsFile
 	columns []string
@@ -66,7 +65,7 @@ func (l *CSV) checked(row []string) ([]string, error) {
 
 // Scalars appends a row.
 func (l *CSV) Scalars(step int64, values map[string]float64) error {
-	return l.record(step, values, l.append)
+	return l.add(step, values, l.append)
 }
 
 func (l *CSV) append(step int64, values map[string]float64) error {

@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"gonum.org/v1/plot/plotter"
@@ -46,12 +45,11 @@ type CurvesOptions struct {
 // If a training run logs a step again, as after a return to a checkpoint, a curve loses its points
 // from that step on.
 type Curves struct {
-	mu     sync.Mutex
+	record
 	o      CurvesOptions
 	points map[string]plotter.XYs // by metric, steps ascending
 	dirty  map[string]bool        // families to draw
 	drawn  time.Time
-	closed bool
 	now    func() time.Time
 }
 
@@ -129,19 +127,16 @@ func (l *Curves) add(step int64, name string, value float64) {
 
 // Rewind removes the points of later steps.
 func (l *Curves) Rewind(step int64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return fmt.Errorf("logger: curves: go back to step %d: %w", step, ErrClosed)
-	}
-	for name, points := range l.points {
-		first, _ := slices.BinarySearchFunc(points, float64(step)+1, func(p plotter.XY, x float64) int { return cmp.Compare(p.X, x) })
-		if first < len(points) {
-			l.points[name] = points[:first]
-			l.dirty[family(name)] = true
+	return l.do(fmt.Sprintf("curves: go back to step %d", step), func() error {
+		for name, points := range l.points {
+			first, _ := slices.BinarySearchFunc(points, float64(step)+1, func(p plotter.XY, x float64) int { return cmp.Compare(p.X, x) })
+			if first < len(points) {
+				l.points[name] = points[:first]
+				l.dirty[family(name)] = true
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // family returns the name of the file in which a metric is drawn.
@@ -163,19 +158,16 @@ func fileName(name string) string {
 
 // Scalars adds points, and draws them if enough time has passed since the last drawing.
 func (l *Curves) Scalars(step int64, values map[string]float64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return fmt.Errorf("logger: curves in %s: %w", l.o.Dir, ErrClosed)
-	}
-	for name, value := range values {
-		l.add(step, name, value)
-	}
-	if now := l.now(); now.Sub(l.drawn) >= l.o.Every {
-		l.drawn = now
-		return l.draw()
-	}
-	return nil
+	return l.do("curves in "+l.o.Dir, func() error {
+		for name, value := range values {
+			l.add(step, name, value)
+		}
+		if now := l.now(); now.Sub(l.drawn) >= l.o.Every {
+			l.drawn = now
+			return l.draw()
+		}
+		return nil
+	})
 }
 
 // draw draws the families that have changed.
@@ -198,42 +190,18 @@ func (l *Curves) draw() error {
 
 // Image writes an image.
 func (l *Curves) Image(step int64, name string, img image.Image) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return fmt.Errorf("logger: curves in %s: %w", l.o.Dir, ErrClosed)
-	}
-	var text bytes.Buffer
-	err := png.Encode(&text, img)
-	path := rundir.ImagePath(l.o.Dir, fileName(name), step)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o777)
-	}
-	if err == nil {
-		err = rundir.WriteFileAtomic(path, text.Bytes(), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("logger: image %s of step %d: %w", name, step, err)
-	}
-	return nil
+	return l.do(fmt.Sprintf("image %s of step %d", name, step), func() error {
+		var text bytes.Buffer
+		if err := png.Encode(&text, img); err != nil {
+			return err
+		}
+		path := rundir.ImagePath(l.o.Dir, fileName(name), step)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return err
+		}
+		return rundir.WriteFileAtomic(path, text.Bytes(), 0o644)
+	})
 }
-
-// Params does nothing.
-func (l *Curves) Params(map[string]any) error { return nil }
-
-// Histogram does nothing.
-func (l *Curves) Histogram(int64, string, []float64) error { return nil }
-
-// Artifact does nothing.
-func (l *Curves) Artifact(string) error { return nil }
 
 // Close draws the families that have changed.
-func (l *Curves) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil
-	}
-	l.closed = true
-	return l.draw()
-}
+func (l *Curves) Close() error { return l.end("curves in "+l.o.Dir, l.draw) }

@@ -2,7 +2,6 @@ package logger
 
 import (
 	"fmt"
-	"image"
 	"maps"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ const retryInterval = time.Minute
 // it. If the logger can't be opened, records are lost and return the same error, until the next
 // attempt after a minute. Hyper-parameters are kept until it is open.
 type Deferred struct {
+	forward
 	open   func() (Logger, error)
 	mu     sync.Mutex
 	logger Logger
@@ -34,7 +34,9 @@ var (
 
 // NewDeferred returns a logger that is opened by open.
 func NewDeferred(open func() (Logger, error)) *Deferred {
-	return &Deferred{open: open, params: map[string]any{}, now: time.Now}
+	d := &Deferred{open: open, params: map[string]any{}, now: time.Now}
+	d.pass = d.do
+	return d
 }
 
 // Params records hyper-parameters, or keeps them until the logger is open.
@@ -43,36 +45,6 @@ func (d *Deferred) Params(params map[string]any) error {
 	maps.Copy(d.params, params)
 	d.mu.Unlock()
 	return d.do(func(Logger) error { return nil })
-}
-
-// Scalars records metrics at a step.
-func (d *Deferred) Scalars(step int64, values map[string]float64) error {
-	return d.do(func(l Logger) error { return l.Scalars(step, values) })
-}
-
-// Image records an image at a step.
-func (d *Deferred) Image(step int64, name string, img image.Image) error {
-	return d.do(func(l Logger) error { return l.Image(step, name, img) })
-}
-
-// Histogram records the distribution of values at a step.
-func (d *Deferred) Histogram(step int64, name string, values []float64) error {
-	return d.do(func(l Logger) error { return l.Histogram(step, name, values) })
-}
-
-// Artifact records a file.
-func (d *Deferred) Artifact(path string) error {
-	return d.do(func(l Logger) error { return l.Artifact(path) })
-}
-
-// Rewind rewinds the logger, if it is a Rewinder.
-func (d *Deferred) Rewind(step int64) error {
-	return d.do(func(l Logger) error { return rewind(l, step) })
-}
-
-// Model records a trained model, if the logger records models.
-func (d *Deferred) Model(name, weights string) error {
-	return d.do(func(l Logger) error { return recordModel(l, name, weights) })
 }
 
 // do opens the logger if it isn't open, and records.

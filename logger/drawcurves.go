@@ -32,7 +32,7 @@ func drawCurves(path, title string, curves map[string]plotter.XYs) error {
 	for i, name := range slices.Sorted(maps.Keys(curves)) {
 		line, points, err := plotter.NewLinePoints(thinned(curves[name], curvePoints))
 		if err != nil {
-			return fmt.Errorf("logger: curve %s: %w", name, err)
+			return fmt.Errorf("curve %s: %w", name, err)
 		}
 		line.Color, points.Color, points.Radius = plotutil.Color(i), plotutil.Color(i), vg.Points(1)
 		p.Add(line, points)
@@ -41,16 +41,13 @@ func drawCurves(path, title string, curves map[string]plotter.XYs) error {
 	widen(&p.Y)
 	writer, err := p.WriterTo(curveWidth, curveHeight, "png")
 	if err != nil {
-		return fmt.Errorf("logger: draw %s: %w", path, err)
+		return fmt.Errorf("draw %s: %w", path, err)
 	}
 	var text bytes.Buffer
 	if _, err := writer.WriteTo(&text); err != nil {
-		return fmt.Errorf("logger: draw %s: %w", path, err)
+		return fmt.Errorf("draw %s: %w", path, err)
 	}
-	if err := rundir.WriteFileAtomic(path, text.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("logger: draw: %w", err)
-	}
-	return nil
+	return rundir.WriteFileAtomic(path, text.Bytes(), 0o644)
 }
 
 // widen makes room around a single value. The plot itself adds 1 on each side, which has no effect

@@ -5,10 +5,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
-
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // The hparams plugin of TensorBoard: tensorboard/plugins/hparams/plugin_data.proto.
@@ -29,18 +27,14 @@ const (
 )
 
 // hparamsStart returns the value that shows hyper-parameters in TensorBoard.
-func hparamsStart(now time.Time, params map[string]any) ([]byte, error) {
+func hparamsStart(now time.Time, params map[string]any) []byte {
 	var info []byte
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		value, err := proto.Marshal(paramValue(params[name]))
-		if err != nil {
-			return nil, fmt.Errorf("hyper-parameter %s = %v: %w", name, params[name], err)
-		}
-		entry := appendBytes(appendBytes(nil, 1, []byte(name)), 2, value)
+		entry := appendBytes(appendBytes(nil, 1, validText(name)), 2, paramValue(params[name]))
 		info = appendBytes(info, startHParams, entry)
 	}
 	info = appendDouble(info, startTime, seconds(now))
-	return pluginValue(hparamsStartTag, hparamsPlugin, appendBytes(nil, pluginDataStart, info)), nil
+	return pluginValue(hparamsStartTag, hparamsPlugin, appendBytes(nil, pluginDataStart, info))
 }
 
 // hparamsEnd returns the value that marks the training as ended.
@@ -52,23 +46,36 @@ func hparamsEnd(now time.Time) []byte {
 
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / float64(time.Second) }
 
+// The fields of google.protobuf.Value.
+const (
+	valueNumber = 2
+	valueString = 3
+	valueBool   = 4
+)
+
 // paramValue returns a hyper-parameter as a boolean, a number or a string.
-func paramValue(param any) *structpb.Value {
-	switch v := reflect.ValueOf(param); {
+func paramValue(param any) []byte {
+	v := reflect.ValueOf(param)
+	switch {
 	case !v.IsValid():
-		return structpb.NewStringValue("")
+		return appendBytes(nil, valueString, nil)
 	case isText(param):
+	case v.Kind() == reflect.Bool && v.Bool():
+		return appendInt(nil, valueBool, 1)
 	case v.Kind() == reflect.Bool:
-		return structpb.NewBoolValue(v.Bool())
+		return appendInt(nil, valueBool, 0)
 	case v.CanInt():
-		return structpb.NewNumberValue(float64(v.Int()))
+		return appendDouble(nil, valueNumber, float64(v.Int()))
 	case v.CanUint():
-		return structpb.NewNumberValue(float64(v.Uint()))
+		return appendDouble(nil, valueNumber, float64(v.Uint()))
 	case v.CanFloat():
-		return structpb.NewNumberValue(v.Float())
+		return appendDouble(nil, valueNumber, v.Float())
 	}
-	return structpb.NewStringValue(paramText(param))
+	return appendBytes(nil, valueString, validText(paramText(param)))
 }
+
+// validText returns a text for a message, whose readers refuse anything but UTF-8.
+func validText(text string) []byte { return []byte(strings.ToValidUTF8(text, "\uFFFD")) }
 
 // isText reports whether a value has its own text, as a time.Duration has.
 func isText(param any) bool {

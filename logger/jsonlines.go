@@ -31,7 +31,7 @@ func NewJSONLines(path string, options ...Option) (*JSONLines, error) {
 
 // Scalars appends a line in one write.
 func (l *JSONLines) Scalars(step int64, values map[string]float64) error {
-	return l.record(step, values, func(step int64, fresh map[string]float64) error {
+	return l.add(step, values, func(step int64, fresh map[string]float64) error {
 		text, err := l.line(step, fresh)
 		if err == nil {
 			_, err = l.file.Write(text)

@@ -44,39 +44,8 @@ type ModelLogger interface {
 	Model(name, weights string) error
 }
 
-// rewind rewinds l, if it is a Rewinder.
-func rewind(l Logger, step int64) error {
-	if r, ok := l.(Rewinder); ok {
-		return r.Rewind(step)
-	}
-	return nil
-}
-
-// recordModel records a trained model in l, if it records models.
-func recordModel(l Logger, name, weights string) error {
-	if m, ok := l.(ModelLogger); ok {
-		return m.Model(name, weights)
-	}
-	return nil
-}
-
 // ErrClosed is the error of a call after Close.
 var ErrClosed = errors.New("the logger is closed")
-
-// scalarsOnly ignores records that a file of metrics can't hold.
-type scalarsOnly struct{}
-
-// Params does nothing.
-func (scalarsOnly) Params(map[string]any) error { return nil }
-
-// Image does nothing.
-func (scalarsOnly) Image(int64, string, image.Image) error { return nil }
-
-// Histogram does nothing.
-func (scalarsOnly) Histogram(int64, string, []float64) error { return nil }
-
-// Artifact does nothing.
-func (scalarsOnly) Artifact(string) error { return nil }
 
 // Option configures a logger that writes a file of metrics or hyper-parameters.
 type Option func(*options)

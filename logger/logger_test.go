@@ -215,7 +215,7 @@ func TestThinned(t *testing.T) {
 
 // broken is a logger that does what a test tells it to.
 type broken struct {
-	scalarsOnly
+	record
 	mu      sync.Mutex
 	steps   []int64
 	scalars func() error

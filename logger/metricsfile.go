@@ -3,18 +3,16 @@ package logger
 import (
 	"fmt"
 	"os"
-	"sync"
 	"time"
 )
 
 // metricsFile is a file to which a logger appends metrics. Its methods hold the lock while they
 // call the logger's own.
 type metricsFile struct {
-	scalarsOnly
+	record
 	options options
-	mu      sync.Mutex
 	path    string
-	file    *os.File // nil once closed
+	file    *os.File
 	kept    recorded
 	now     func() time.Time
 }
@@ -26,9 +24,9 @@ func (m *metricsFile) open(path string, all []Option) (err error) {
 	return err
 }
 
-// record calls write to append the values that the file doesn't have yet.
-func (m *metricsFile) record(step int64, values map[string]float64, write func(step int64, fresh map[string]float64) error) error {
-	return m.locked("record metrics in "+m.path, func() error {
+// add calls write to append the values that the file doesn't have yet.
+func (m *metricsFile) add(step int64, values map[string]float64, write func(step int64, fresh map[string]float64) error) error {
+	return m.do("record metrics in "+m.path, func() error {
 		fresh := m.kept.fresh(step, values)
 		if len(fresh) == 0 && len(values) > 0 {
 			return nil
@@ -39,20 +37,7 @@ func (m *metricsFile) record(step int64, values map[string]float64, write func(s
 
 // goBack calls remove to remove the later steps from the file.
 func (m *metricsFile) goBack(step int64, remove func(step int64) error) error {
-	return m.locked(fmt.Sprintf("go back to step %d in %s", step, m.path), func() error { return remove(step) })
-}
-
-func (m *metricsFile) locked(doing string, do func() error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	err := ErrClosed
-	if m.file != nil {
-		err = do()
-	}
-	if err != nil {
-		return fmt.Errorf("logger: %s: %w", doing, err)
-	}
-	return nil
+	return m.do(fmt.Sprintf("go back to step %d in %s", step, m.path), func() error { return remove(step) })
 }
 
 // replace replaces the file's content.
@@ -65,16 +50,7 @@ func (m *metricsFile) replace(content []byte) (err error) {
 func (m *metricsFile) time() string { return m.now().UTC().Format(time.RFC3339Nano) }
 
 // Close closes the file.
-func (m *metricsFile) Close() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.file == nil {
-		return nil
-	}
-	f := m.file
-	m.file = nil
-	return f.Close()
-}
+func (m *metricsFile) Close() error { return m.end("close "+m.path, m.file.Close) }
 
 // recorded has the last step of each metric that an earlier process recorded.
 type recorded map[string]int64

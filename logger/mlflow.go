@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"gonbatch/internal/rundir"
@@ -65,9 +64,8 @@ func MLflowFromEnv(getenv func(string) string) MLflowOptions {
 // is an error. A metric is never deleted, so if the run already has a metric for a step, it isn't
 // recorded again.
 type MLflow struct {
-	mu     sync.Mutex
+	record
 	server *mlflowServer
-	closed bool
 	now    func() time.Time
 }
 
@@ -133,7 +131,7 @@ func (l *MLflow) Params(params map[string]any) error {
 	for name, value := range params {
 		texts[mlflowName(name)] = paramText(value)
 	}
-	return l.do("record parameters", func() error { return l.server.params(texts) })
+	return l.do(l.title()+"record parameters", func() error { return l.server.params(texts) })
 }
 
 // Scalars records metrics at a step.
@@ -147,7 +145,7 @@ func (l *MLflow) Scalars(step int64, values map[string]float64) error {
 	for _, name := range slices.Sorted(maps.Keys(allowed)) {
 		metrics = append(metrics, mlflowMetric{name, allowed[name], l.now().UnixMilli(), step})
 	}
-	return l.do("record metrics", func() error { return l.server.metrics(metrics) })
+	return l.do(l.title()+"record metrics", func() error { return l.server.metrics(metrics) })
 }
 
 // Image records an image as an artifact.
@@ -157,15 +155,12 @@ func (l *MLflow) Image(step int64, name string, img image.Image) error {
 		return fmt.Errorf("logger: image %s of step %d: %w", name, step, err)
 	}
 	name = rundir.ImagePath("", mlflowName(name), step) // as in a folder of curves
-	return l.do("record "+name, func() error { return l.server.artifact(name, &text) })
+	return l.do(l.title()+"record "+name, func() error { return l.server.artifact(name, &text) })
 }
-
-// Histogram does nothing.
-func (l *MLflow) Histogram(int64, string, []float64) error { return nil }
 
 // Artifact copies a file to the run's artifacts, under its own name.
 func (l *MLflow) Artifact(file string) error {
-	return l.do("record "+file, func() error {
+	return l.do(l.title()+"record "+file, func() error {
 		f, err := os.Open(file)
 		if err != nil {
 			return err
@@ -179,7 +174,7 @@ func (l *MLflow) Artifact(file string) error {
 // and the file MLmodel, by which MLflow's clients and pages recognize a model.
 func (l *MLflow) Model(name, weights string) error {
 	name = mlflowName(name)
-	return l.do("record the model "+name, func() error {
+	return l.do(l.title()+"record the model "+name, func() error {
 		f, err := os.Open(weights)
 		if err != nil {
 			return err
@@ -199,30 +194,11 @@ func (l *MLflow) Model(name, weights string) error {
 
 // Close marks the run as finished.
 func (l *MLflow) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return nil
-	}
-	l.closed = true
-	if err := l.server.finish(l.now()); err != nil {
-		return fmt.Errorf("logger: MLflow run %s: finish: %w", l.server.run.RunID, err)
-	}
-	return nil
+	return l.end(l.title()+"finish", func() error { return l.server.finish(l.now()) })
 }
 
-func (l *MLflow) do(what string, record func() error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err := ErrClosed
-	if !l.closed {
-		err = record()
-	}
-	if err != nil {
-		return fmt.Errorf("logger: MLflow run %s: %s: %w", l.server.run.RunID, what, err)
-	}
-	return nil
-}
+// title begins what errors say about the run.
+func (l *MLflow) title() string { return "MLflow run " + l.server.run.RunID + ": " }
 
 var mlflowForbidden = regexp.MustCompile(`[^A-Za-z0-9_\-. :/]`)
 

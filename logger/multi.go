@@ -3,12 +3,8 @@ package logger
 import (
 	"errors"
 	"fmt"
-	"image"
-	"image/draw"
 	"io"
-	"maps"
 	"os"
-	"slices"
 	"sync"
 	"time"
 )
@@ -32,6 +28,7 @@ type MultiOptions struct {
 // its first failure is reported. Records are lost if the logger fails or its queue is full; it
 // still gets later ones, since a server may come back.
 type Multi struct {
+	forward // Its methods queue records. They never block on a logger.
 	options MultiOptions
 	mu      sync.RWMutex // held for writing while closed is set, so that no record is queued after the queues are closed
 	closed  bool
@@ -61,50 +58,12 @@ func NewMulti(o MultiOptions, loggers ...Logger) *Multi {
 		o.Stderr = os.Stderr
 	}
 	m := &Multi{options: o, ended: make(chan struct{})}
+	m.pass = m.each
 	report := &lockedWriter{w: o.Stderr}
 	for _, l := range loggers {
 		m.workers = append(m.workers, startWorker(l, o, report))
 	}
 	return m
-}
-
-// Params queues hyper-parameters. Like all other methods except Close, it never blocks on a logger.
-func (m *Multi) Params(params map[string]any) error {
-	params = maps.Clone(params)
-	return m.each(func(l Logger) error { return l.Params(params) })
-}
-
-// Scalars queues metrics at a step.
-func (m *Multi) Scalars(step int64, values map[string]float64) error {
-	values = maps.Clone(values)
-	return m.each(func(l Logger) error { return l.Scalars(step, values) })
-}
-
-// Image queues a copy of an image.
-func (m *Multi) Image(step int64, name string, img image.Image) error {
-	img = cloneImage(img)
-	return m.each(func(l Logger) error { return l.Image(step, name, img) })
-}
-
-// Histogram queues the values of a distribution.
-func (m *Multi) Histogram(step int64, name string, values []float64) error {
-	values = slices.Clone(values)
-	return m.each(func(l Logger) error { return l.Histogram(step, name, values) })
-}
-
-// Artifact queues a file.
-func (m *Multi) Artifact(path string) error {
-	return m.each(func(l Logger) error { return l.Artifact(path) })
-}
-
-// Rewind queues a Rewind for the loggers that are Rewinders.
-func (m *Multi) Rewind(step int64) error {
-	return m.each(func(l Logger) error { return rewind(l, step) })
-}
-
-// Model queues a trained model, for the loggers that record models.
-func (m *Multi) Model(name, weights string) error {
-	return m.each(func(l Logger) error { return recordModel(l, name, weights) })
 }
 
 // each queues a record for every logger. Only a call after Close is an error.
@@ -151,17 +110,4 @@ func (m *Multi) Close() error {
 		errs = append(errs, w.result(m.options.CloseTimeout))
 	}
 	return errors.Join(errs...)
-}
-
-// cloneImage copies an image, because the training may draw on it again.
-func cloneImage(img image.Image) image.Image {
-	var clone draw.Image = image.NewNRGBA(img.Bounds())
-	switch img.(type) {
-	case *image.Gray:
-		clone = image.NewGray(img.Bounds())
-	case *image.Gray16:
-		clone = image.NewGray16(img.Bounds())
-	}
-	draw.Draw(clone, clone.Bounds(), img, img.Bounds().Min, draw.Src)
-	return clone
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"gonbatch/internal/rundir"
 )
@@ -18,13 +17,11 @@ import (
 // an earlier process has logged below it, such as "optimizer.beta1", is no longer there. ParamsFile
 // ignores everything except hyper-parameters.
 type ParamsFile struct {
-	scalarsOnly
-	mu     sync.Mutex
+	record
 	path   string
 	params rundir.Params
 	own    map[string]bool // What this process has logged.
 	first  func(param string) bool
-	closed bool
 }
 
 var _ Logger = (*ParamsFile)(nil)
@@ -43,11 +40,10 @@ func NewParamsFile(path string, all ...Option) (*ParamsFile, error) {
 
 // Params writes the file. The names of a call are sorted, with those of First before the others.
 func (l *ParamsFile) Params(params map[string]any) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return fmt.Errorf("logger: record hyper-parameters in %s: %w", l.path, ErrClosed)
-	}
+	return l.do("record hyper-parameters in "+l.path, func() error { return l.add(params) })
+}
+
+func (l *ParamsFile) add(params map[string]any) error {
 	names := slices.Sorted(maps.Keys(params))
 	for _, name := range names {
 		l.own[name] = true
@@ -59,14 +55,10 @@ func (l *ParamsFile) Params(params map[string]any) error {
 			l.dropBelow(name)
 		}
 	}
-	err := os.MkdirAll(filepath.Dir(l.path), 0o777)
-	if err == nil {
-		err = rundir.WriteJSON(l.path, l.params)
+	if err := os.MkdirAll(filepath.Dir(l.path), 0o777); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("logger: record hyper-parameters: %w", err)
-	}
-	return nil
+	return rundir.WriteJSON(l.path, l.params)
 }
 
 // dropBelow removes what an earlier process has logged below a name, whose value is another now.
@@ -78,18 +70,8 @@ func (l *ParamsFile) dropBelow(name string) {
 
 // Scalars does nothing.
 func (l *ParamsFile) Scalars(int64, map[string]float64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return fmt.Errorf("logger: %s: %w", l.path, ErrClosed)
-	}
-	return nil
+	return l.do(l.path, func() error { return nil })
 }
 
 // Close ends the record.
-func (l *ParamsFile) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	return nil
-}
+func (l *ParamsFile) Close() error { return l.end(l.path, func() error { return nil }) }

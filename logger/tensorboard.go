@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -25,10 +24,10 @@ import (
 // writers do. The first step that is then logged, or Rewind, marks where the training resumes;
 // older records from that step on are no longer shown.
 type TensorBoard struct {
-	mu        sync.Mutex
+	record
 	path      string
-	file      *os.File // nil once closed
-	resumes   bool     // A session start must come before the next step's first event.
+	file      *os.File
+	resumes   bool // A session start must come before the next step's first event.
 	params    map[string]any
 	hasParams bool // They are in the file.
 	now       func() time.Time
@@ -82,16 +81,10 @@ func escapeGlob(path string) string {
 // of a folder, so those of all calls are written together, before the first event of a step or by
 // Close. Later ones are not shown.
 func (l *TensorBoard) Params(params map[string]any) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file == nil {
-		return fmt.Errorf("logger: record in %s: %w", l.path, ErrClosed)
-	}
-	if _, err := hparamsStart(l.now(), params); err != nil {
-		return fmt.Errorf("logger: record in %s: %w", l.path, err)
-	}
-	maps.Copy(l.params, params)
-	return nil
+	return l.do("record in "+l.path, func() error {
+		maps.Copy(l.params, params)
+		return nil
+	})
 }
 
 // Scalars records metrics at a step.
@@ -106,19 +99,13 @@ func (l *TensorBoard) Scalars(step int64, values map[string]float64) error {
 // Rewind makes readers ignore the events of later steps in older files. It changes nothing in the
 // file of this process.
 func (l *TensorBoard) Rewind(step int64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file == nil {
-		return fmt.Errorf("logger: rewind %s: %w", l.path, ErrClosed)
-	}
-	if !l.resumes {
-		return nil
-	}
-	if err := l.write(l.sessionStart(step + 1)); err != nil {
-		return err
-	}
-	l.resumes = false
-	return nil
+	return l.do("rewind "+l.path, func() error {
+		if !l.resumes {
+			return nil
+		}
+		l.resumes = false
+		return l.write(l.sessionStart(step + 1))
+	})
 }
 
 func (l *TensorBoard) sessionStart(step int64) []byte {
@@ -158,27 +145,20 @@ func (l *TensorBoard) Histogram(step int64, name string, values []float64) error
 	return errors.Join(l.add(step, histogramValue(name, h)), err)
 }
 
-// Artifact does nothing.
-func (l *TensorBoard) Artifact(string) error { return nil }
-
 // add writes an event with the values. In a resumed session, the first event of a step is preceded
 // by a session start.
 func (l *TensorBoard) add(step int64, values ...[]byte) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.writeParams(); err != nil {
-		return err
-	}
-	var events [][]byte
-	if l.resumes {
-		events = append(events, l.sessionStart(step))
-	}
-	events = append(events, l.summary(step, values...))
-	if err := l.write(events...); err != nil {
-		return err
-	}
-	l.resumes = false
-	return nil
+	return l.do("record in "+l.path, func() error {
+		if err := l.writeParams(); err != nil {
+			return err
+		}
+		var events [][]byte
+		if l.resumes {
+			events = append(events, l.sessionStart(step))
+		}
+		l.resumes = false
+		return l.write(append(events, l.summary(step, values...))...)
+	})
 }
 
 // writeParams writes the hyper-parameters, unless this process has written some.
@@ -187,11 +167,7 @@ func (l *TensorBoard) writeParams() error {
 		return nil
 	}
 	l.hasParams = true
-	value, err := hparamsStart(l.now(), l.params)
-	if err != nil {
-		return fmt.Errorf("logger: record in %s: %w", l.path, err)
-	}
-	return l.write(l.summary(0, value))
+	return l.write(l.summary(0, hparamsStart(l.now(), l.params)))
 }
 
 func (l *TensorBoard) summary(step int64, values ...[]byte) []byte {
@@ -204,31 +180,21 @@ func (l *TensorBoard) summary(step int64, values ...[]byte) []byte {
 
 // write appends events in a single write.
 func (l *TensorBoard) write(events ...[]byte) error {
-	if l.file == nil {
-		return fmt.Errorf("logger: record in %s: %w", l.path, ErrClosed)
-	}
 	var records []byte
 	for _, e := range events {
 		records = appendRecord(records, e)
 	}
-	if _, err := l.file.Write(records); err != nil {
-		return fmt.Errorf("logger: record in %s: %w", l.path, err)
-	}
-	return nil
+	_, err := l.file.Write(records)
+	return err
 }
 
 // Close ends the session and closes the file.
 func (l *TensorBoard) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file == nil {
-		return nil
-	}
-	err := l.writeParams()
-	if err == nil && l.hasParams {
-		err = l.write(l.summary(0, hparamsEnd(l.now())))
-	}
-	f := l.file
-	l.file = nil
-	return errors.Join(err, f.Close())
+	return l.end("record in "+l.path, func() error {
+		err := l.writeParams()
+		if err == nil && l.hasParams {
+			err = l.write(l.summary(0, hparamsEnd(l.now())))
+		}
+		return errors.Join(err, l.file.Close())
+	})
 }
