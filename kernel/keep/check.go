@@ -12,14 +12,13 @@ func check(v reflect.Value, name string) error {
 	if err := checkType(v.Type(), &path{step: name}, map[reflect.Type]bool{}); err != nil {
 		return err
 	}
-	c := checker{above: map[visit]bool{}, codings: map[reflect.Type]coding{}}
+	c := checker{above: map[visit]bool{}}
 	return c.check(v, &path{step: name}, true)
 }
 
 type checker struct {
 	// above are the pointers on the path to the part that is being checked.
-	above   map[visit]bool
-	codings map[reflect.Type]coding
+	above map[visit]bool
 }
 
 // visit is a pointer, map or slice that leads to a part of a value.
@@ -85,7 +84,7 @@ func drops(v reflect.Value) bool {
 	case !v.IsZero():
 		return false
 	case codes(t):
-		return v.CanAddr() || !onPointer(t)
+		return v.CanAddr() || !codersOf(t).onPointer
 	}
 	return v.Kind() != reflect.Array && v.Kind() != reflect.Struct
 }
