@@ -1,15 +1,12 @@
 package logger
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
 	"image/png"
-	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -77,35 +74,18 @@ func (l *Curves) readHistory() error {
 	if l.o.History == "" {
 		return nil
 	}
-	f, err := os.Open(l.o.History)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	for r := bufio.NewReader(f); ; {
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			return nil // An unterminated last line is incomplete.
-		}
-		var values map[string]any
-		if json.Unmarshal(line, &values) == nil {
-			l.addLine(values)
+	all, err := rundir.ReadMetricsFile(l.o.History)
+	for _, m := range all {
+		if m.Training == l.o.Training {
+			l.addAll(m.Step, m.Values)
 		}
 	}
+	return err
 }
 
-func (l *Curves) addLine(values map[string]any) {
-	step, ok := values["step"].(float64)
-	if training, _ := values["training"].(string); !ok || training != l.o.Training {
-		return
-	}
+func (l *Curves) addAll(step int64, values map[string]float64) {
 	for name, value := range values {
-		if number, ok := value.(float64); ok && name != "step" {
-			l.add(int64(step), name, number)
-		}
+		l.add(step, name, value)
 	}
 }
 
@@ -159,9 +139,7 @@ func fileName(name string) string {
 // Scalars adds points, and draws them if enough time has passed since the last drawing.
 func (l *Curves) Scalars(step int64, values map[string]float64) error {
 	return l.do("curves in "+l.o.Dir, func() error {
-		for name, value := range values {
-			l.add(step, name, value)
-		}
+		l.addAll(step, values)
 		if now := l.now(); now.Sub(l.drawn) >= l.o.Every {
 			l.drawn = now
 			return l.draw()

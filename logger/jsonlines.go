@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+
+	"gonbatch/internal/rundir"
 )
 
 // JSONLines appends metrics to a file, one JSON object per line: the metrics by name, "step",
@@ -63,19 +65,15 @@ func (l *JSONLines) rewind(step int64) error {
 
 // keeps reports whether a line stays, and records its metrics.
 func (l *JSONLines) keeps(line []byte, step int64) bool {
-	var values map[string]any
-	if json.Unmarshal(line, &values) != nil {
+	m, ok := rundir.ReadMeasurement(line)
+	if !ok || m.Training != l.options.training {
 		return true
 	}
-	at, ok := values["step"].(float64)
-	if training, _ := values["training"].(string); !ok || training != l.options.training {
-		return true
-	}
-	if int64(at) > step {
+	if m.Step > step {
 		return false
 	}
-	for name := range values {
-		l.kept.note(name, int64(at))
+	for name := range m.Values {
+		l.kept.note(name, m.Step)
 	}
 	return true
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"path"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 )
 
 const (
@@ -18,11 +16,11 @@ const (
 
 // mlflowModel is the content of the file MLmodel.
 type mlflowModel struct {
-	ArtifactPath string                       `yaml:"artifact_path" json:"artifact_path"`
-	Flavors      map[string]map[string]string `yaml:"flavors" json:"flavors"`
-	RunID        string                       `yaml:"run_id" json:"run_id"`
-	Created      string                       `yaml:"utc_time_created" json:"utc_time_created"`
-	Bytes        int64                        `yaml:"model_size_bytes" json:"model_size_bytes"`
+	ArtifactPath string                       `json:"artifact_path"`
+	Flavors      map[string]map[string]string `json:"flavors"`
+	RunID        string                       `json:"run_id"`
+	Created      string                       `json:"utc_time_created"`
+	Bytes        int64                        `json:"model_size_bytes"`
 }
 
 func newMLflowModel(name, run string, size int64, now time.Time) mlflowModel {
@@ -34,16 +32,12 @@ func newMLflowModel(name, run string, size int64, now time.Time) mlflowModel {
 
 // describe registers the model, after its weights have been uploaded.
 func (m mlflowModel) describe(server *mlflowServer) error {
-	text, err := yaml.Marshal(m)
+	text, err := json.Marshal(m) // MLflow reads YAML, which includes JSON.
 	if err != nil {
 		return err
 	}
 	if err := server.artifact(path.Join(m.ArtifactPath, mlflowMLmodel), bytes.NewReader(text)); err != nil {
 		return err
 	}
-	history, err := json.Marshal([]mlflowModel{m})
-	if err != nil {
-		return err
-	}
-	return server.tag(mlflowModelTag, string(history))
+	return server.tag(mlflowModelTag, "["+string(text)+"]")
 }

@@ -59,7 +59,12 @@ func NewMulti(o MultiOptions, loggers ...Logger) *Multi {
 	}
 	m := &Multi{options: o, ended: make(chan struct{})}
 	m.pass = m.each
-	report := &lockedWriter{w: o.Stderr}
+	var reporting sync.Mutex
+	report := func(format string, args ...any) {
+		reporting.Lock()
+		defer reporting.Unlock()
+		_, _ = fmt.Fprintf(o.Stderr, format, args...) // There is nowhere else to report an error.
+	}
 	for _, l := range loggers {
 		m.workers = append(m.workers, startWorker(l, o, report))
 	}

@@ -2,7 +2,6 @@ package logger
 
 import (
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 type worker struct {
 	logger  Logger
 	timeout time.Duration
-	report  io.Writer
+	report  func(format string, args ...any)
 	records chan func(Logger) error
 	done    chan struct{}
 
@@ -24,7 +23,7 @@ type worker struct {
 	slow  bool  // a record has taken too long, which was reported
 }
 
-func startWorker(l Logger, o MultiOptions, report io.Writer) *worker {
+func startWorker(l Logger, o MultiOptions, report func(string, ...any)) *worker {
 	w := &worker{
 		logger: l, timeout: o.Timeout, report: report,
 		records: make(chan func(Logger) error, o.Queue), done: make(chan struct{}),
@@ -78,7 +77,7 @@ func (w *worker) failed(err error, lost int) {
 	}
 	w.mu.Unlock()
 	if isFirst {
-		_, _ = fmt.Fprintf(w.report, "logger %T fails; the training continues without it: %v\n", w.logger, err) // There is nowhere else to report an error.
+		w.report("logger %T fails; the training continues without it: %v\n", w.logger, err)
 	}
 }
 
@@ -90,7 +89,7 @@ func (w *worker) hangs() {
 	w.slow = true
 	w.mu.Unlock()
 	if first {
-		_, _ = fmt.Fprintf(w.report, "logger %T: a record has taken more than %s, and others wait; the training continues\n", w.logger, w.timeout) // As in failed.
+		w.report("logger %T: a record has taken more than %s, and others wait; the training continues\n", w.logger, w.timeout)
 	}
 }
 
@@ -113,16 +112,4 @@ func (w *worker) result(limit time.Duration) error {
 		return fmt.Errorf("logger %T: %s lost: %w", w.logger, plural.Of(w.lost, "record"), w.first)
 	}
 	return nil
-}
-
-// lockedWriter lets several goroutines write.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }

@@ -25,16 +25,19 @@ type Measurement struct {
 
 // ReadMetrics reads the metrics that the run has written so far, in order. It returns none if there
 // are none yet.
-func ReadMetrics(d Dir) ([]Measurement, error) {
-	r := MetricsReader{Dir: d}
+func ReadMetrics(d Dir) ([]Measurement, error) { return ReadMetricsFile(d.Metrics()) }
+
+// ReadMetricsFile is ReadMetrics for a file.
+func ReadMetricsFile(path string) ([]Measurement, error) {
+	r := MetricsReader{File: path}
 	return r.Read()
 }
 
 // MetricsReader reads metrics while a run writes them, and each time only what is new in the file.
 // It must be used by one goroutine at a time.
 type MetricsReader struct {
-	// Dir is the run directory.
-	Dir Dir
+	// File is the path of the run's metrics.
+	File string
 
 	file   fs.FileInfo
 	offset int64
@@ -44,7 +47,7 @@ type MetricsReader struct {
 // Read returns all metrics that have been written so far. It leaves out a line that is still being
 // written or is not a JSON object. The slice belongs to the reader.
 func (r *MetricsReader) Read() ([]Measurement, error) {
-	f, err := Open(r.Dir.Metrics())
+	f, err := Open(r.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -68,14 +71,15 @@ func (r *MetricsReader) Read() ([]Measurement, error) {
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
 	r.offset += int64(len(whole))
 	for line := range bytes.Lines(whole) {
-		if m, ok := readMeasurement(line); ok {
+		if m, ok := ReadMeasurement(line); ok {
 			r.all = append(r.all, m)
 		}
 	}
 	return r.all, nil
 }
 
-func readMeasurement(line []byte) (m Measurement, ok bool) {
+// ReadMeasurement reads a line of the metrics, and reports whether it is one.
+func ReadMeasurement(line []byte) (m Measurement, ok bool) {
 	var fields map[string]any
 	if json.Unmarshal(line, &fields) != nil {
 		return m, false

@@ -13,7 +13,7 @@ import (
 // a shorter and by an unrelated one.
 func TestMetricsReader(t *testing.T) {
 	dir := rundir.At(t.TempDir())
-	r := rundir.MetricsReader{Dir: dir}
+	r := rundir.MetricsReader{File: dir.Metrics()}
 	first := `{"step":1,"time":"2026-11-21T10:00:00Z","train/loss":2}` + "\n"
 	second := `{"step":2,"training":"g","train/loss":"NaN","val/loss":"+Inf"}` + "\n"
 	steps := []struct {

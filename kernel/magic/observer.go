@@ -57,7 +57,7 @@ func (m *Magics) output(ctx context.Context, args ...string) (string, error) {
 
 func (o *observer) lookInside(s *state) {
 	dir := rundir.At(s.Job.Dir)
-	o.metrics.Dir = dir
+	o.metrics.File = dir.Metrics()
 	if all, err := o.metrics.Read(); err == nil { // If the file system fails for a moment, the next look tries again.
 		s.addMetrics(all)
 	}
