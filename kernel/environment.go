@@ -3,25 +3,18 @@ package kernel
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/userdir"
+	"gonbatch/kernel/tool"
 )
 
 // environment is a list of NAME=value, as in os.Environ.
 type environment []string
 
-func (e environment) get(name string) string {
-	for _, entry := range slices.Backward(e) {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
+func (e environment) get(name string) string { return tool.Get(e, name) }
 
 func (e *environment) set(name, value string) { *e = append(*e, name+"="+value) }
 

@@ -47,7 +47,7 @@ const trainer = "trainer"
 func (b *builder) noteTraining() {
 	file := filepath.Join(b.Cell, trainingFile)
 	text, err := os.ReadFile(b.mainFile())
-	c := readCode(string(text))
+	c := readCode(string(text), false)
 	if err != nil || b.isTest() || c == nil || b.Checkpoints == "" {
 		_ = os.Remove(file)
 		return
@@ -81,16 +81,32 @@ func (c *code) hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// readCode reads what always runs in a program, the names in also, and what these need. It returns
+// readCode reads what always runs in a program and what this needs. With initials, the initial
+// values of all variables count: they are computed whether the variable is used or not. It returns
 // nil if the program can't be parsed.
-func readCode(source string, also ...string) *code {
+func readCode(source string, initials bool) *code {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		return nil
 	}
 	c := new(code)
 	byName, imported := declarations(file), imports(file)
-	open := slices.Concat(always, also)
+	open := slices.Clone(always)
+	inspect := func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			open = append(open, id.Name)
+		}
+		return true
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		_, isFunc := n.(*ast.FuncDecl)
+		if spec, ok := n.(*ast.ValueSpec); ok && initials {
+			for _, value := range spec.Values {
+				ast.Inspect(value, inspect)
+			}
+		}
+		return !isFunc
+	})
 	for seen := map[string]bool{}; len(open) > 0; {
 		name := open[0]
 		open = open[1:]
@@ -109,12 +125,7 @@ func readCode(source string, also ...string) *code {
 		}
 		for _, node := range byName[name] {
 			c.texts = append(c.texts, bare(source[node.Pos()-file.FileStart:node.End()-file.FileStart]))
-			ast.Inspect(node, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok {
-					open = append(open, id.Name)
-				}
-				return true
-			})
+			ast.Inspect(node, inspect)
 		}
 	}
 	slices.Sort(c.uses)

@@ -13,7 +13,7 @@ import (
 
 // codeHash returns the hash of a program's code, and the names that it uses.
 func codeHash(source string) (hash string, uses []string) {
-	c := readCode(source)
+	c := readCode(source, false)
 	if c == nil {
 		return "", nil
 	}

@@ -36,12 +36,8 @@ func plainText(source string) string { return strings.TrimSpace(gocell.PlainLine
 // Declaring returns the number, from 1, of the cell of the saved notebook that declares a key, as
 // defined by gocell.Declares; 0 if there is none.
 func (m *Magics) Declaring(key string) int {
-	notebook, err := nbformat.Read(m.notebookFile())
-	if err != nil {
-		return 0
-	}
-	for _, c := range notebook.Cells {
-		if c.Type == nbformat.Code && gocell.Declares(c.Source, key) {
+	for _, c := range m.savedCells() {
+		if gocell.Declares(c.Source, key) {
 			return c.Number
 		}
 	}

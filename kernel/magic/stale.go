@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
-	"gonbatch/internal/nbformat"
 )
 
 // warnStale warns of declarations that the session still has but no cell of a job: an edit has
@@ -23,18 +22,4 @@ func warnStale(s Session, cells []Cell) {
 		s.Print(fmt.Sprintf("warning: the session still has %s, which no cell declares any more, so the job runs without: "+
 			"forget it here too with %%rm %s, or declare it in a cell again\n", strings.Join(stale, ", "), strings.Join(stale, " ")))
 	}
-}
-
-// savedCells returns the code cells of a notebook's file; none if it can't be read.
-func savedCells(file string) (cells []Cell) {
-	notebook, err := nbformat.Read(file)
-	if err != nil {
-		return nil
-	}
-	for _, c := range notebook.Cells {
-		if c.Type == nbformat.Code {
-			cells = append(cells, Cell{ID: c.ID, Source: c.Source})
-		}
-	}
-	return cells
 }

@@ -80,7 +80,11 @@ func (m *Magics) submitSaved(ctx context.Context, s Session, words []string) err
 	if file == "" {
 		return errors.New("%submit --saved: this client doesn't say which file the notebook is (JPY_SESSION_NAME is unset): use %submit, or !submit FILE")
 	}
-	if cells := savedCells(file); cells != nil {
+	if saved := m.savedCells(); saved != nil {
+		cells := make([]Cell, len(saved))
+		for i, c := range saved {
+			cells[i].Source = c.Source
+		}
 		warnStale(s, cells)
 	}
 	s.Print("submitting the notebook as it was saved: " + file + "\n")

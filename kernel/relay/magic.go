@@ -59,13 +59,7 @@ func (s session) Declare(imported, declaration string) (err error) {
 // Declared returns the declarations of all cells that ran without an error, in every version of
 // their text.
 func (s session) Declared() []string {
-	var sources []string
-	for _, x := range s.e.relay.executed {
-		if x.succeeded {
-			sources = append(sources, x.code)
-		}
-	}
-	return gocell.Session(sources)
+	return gocell.Session(s.e.relay.sources())
 }
 
 // Current returns the cell of this execution.
