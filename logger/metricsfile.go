@@ -1,9 +1,14 @@
 package logger
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // metricsFile is a file to which a logger appends metrics. Its methods hold the lock while they
@@ -40,10 +45,35 @@ func (m *metricsFile) goBack(step int64, remove func(step int64) error) error {
 	return m.do(fmt.Sprintf("go back to step %d in %s", step, m.path), func() error { return remove(step) })
 }
 
-// replace replaces the file's content.
-func (m *metricsFile) replace(content []byte) (err error) {
-	m.file, err = replaceLines(m.path, content, m.file)
-	return err
+// replace atomically replaces the file's content.
+func (m *metricsFile) replace(content []byte) error {
+	if err := rundir.WriteFileAtomic(m.path, content, 0o644); err != nil {
+		return err
+	}
+	f, err := openLines(m.path)
+	if err != nil {
+		return err
+	}
+	old := m.file
+	m.file = f
+	return old.Close()
+}
+
+// openLines opens a file of lines for appending, and creates it if it is missing. It removes an
+// incomplete last line, left by a process that ended while writing.
+func openLines(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(f)
+	if whole := bytes.LastIndexByte(text, '\n') + 1; err == nil && whole < len(text) {
+		err = f.Truncate(int64(whole))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("remove the half-written last line of %s: %w", path, err), f.Close())
+	}
+	return f, nil
 }
 
 // time returns the time of a record.

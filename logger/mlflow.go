@@ -74,14 +74,6 @@ var (
 	_ ModelLogger = (*MLflow)(nil)
 )
 
-// mlflowMetric is a metric in MLflow's form.
-type mlflowMetric struct {
-	name      string
-	value     float64
-	timestamp int64 // in milliseconds
-	step      int64
-}
-
 // NewMLflow starts a run, or continues the one in the options. It blocks until the server has
 // responded.
 func NewMLflow(o MLflowOptions) (*MLflow, error) {
@@ -131,7 +123,11 @@ func (l *MLflow) Params(params map[string]any) error {
 	for name, value := range params {
 		texts[mlflowName(name)] = paramText(value)
 	}
-	return l.do(l.title()+"record parameters", func() error { return l.server.params(texts) })
+	var all []map[string]any
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		all = append(all, map[string]any{"key": name, "value": texts[name]})
+	}
+	return l.do(l.title()+"record parameters", func() error { return l.server.batches("params", all, mlflowParamsARequest) })
 }
 
 // Scalars records metrics at a step.
@@ -141,11 +137,11 @@ func (l *MLflow) Scalars(step int64, values map[string]float64) error {
 		allowed[mlflowName(name)] = value
 	}
 	allowed = l.server.kept.fresh(step, allowed)
-	metrics := make([]mlflowMetric, 0, len(allowed))
+	var all []map[string]any
 	for _, name := range slices.Sorted(maps.Keys(allowed)) {
-		metrics = append(metrics, mlflowMetric{name, allowed[name], l.now().UnixMilli(), step})
+		all = append(all, map[string]any{"key": name, "value": jsonNumber(allowed[name]), "timestamp": l.now().UnixMilli(), "step": step})
 	}
-	return l.do(l.title()+"record metrics", func() error { return l.server.metrics(metrics) })
+	return l.do(l.title()+"record metrics", func() error { return l.server.batches("metrics", all, mlflowMetricsARequest) })
 }
 
 // Image records an image as an artifact.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -133,22 +132,6 @@ func hasCode(err error, code string) bool {
 
 func (s *mlflowServer) tag(name, value string) error {
 	return s.call(http.MethodPost, "runs/set-tag", map[string]any{"run_id": s.run.RunID, "key": name, "value": value}, nil)
-}
-
-func (s *mlflowServer) params(params map[string]string) error {
-	var all []map[string]any
-	for _, name := range slices.Sorted(maps.Keys(params)) {
-		all = append(all, map[string]any{"key": name, "value": params[name]})
-	}
-	return s.batches("params", all, mlflowParamsARequest)
-}
-
-func (s *mlflowServer) metrics(metrics []mlflowMetric) error {
-	var all []map[string]any
-	for _, m := range metrics {
-		all = append(all, map[string]any{"key": m.name, "value": jsonNumber(m.value), "timestamp": m.timestamp, "step": m.step})
-	}
-	return s.batches("metrics", all, mlflowMetricsARequest)
 }
 
 // batches sends records, at most limit per request.

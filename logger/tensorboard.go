@@ -55,7 +55,7 @@ func (l *TensorBoard) open(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	older, err := filepath.Glob(filepath.Join(escapeGlob(dir), eventFilePrefix+"*"))
+	older, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
@@ -65,16 +65,13 @@ func (l *TensorBoard) open(dir string) error {
 	}
 	now := l.now()
 	name := fmt.Sprintf("%s%010d.%09d.%s.%d", eventFilePrefix, now.Unix(), now.Nanosecond(), host, os.Getpid())
-	l.path, l.resumes = filepath.Join(dir, name), len(older) > 0
+	l.path = filepath.Join(dir, name)
+	l.resumes = slices.ContainsFunc(older, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), eventFilePrefix) })
 	l.file, err = os.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	return l.write(event(now, 0, eventFileVersion, []byte("brain.Event:2")))
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // Params records hyper-parameters for the HPARAMS tab. TensorBoard shows only the first such record
