@@ -27,8 +27,8 @@ var (
 	foundMark  = regexp.MustCompile(`^expected \w+, found '[%!]'`)
 )
 
-// Remedy returns what to do about a message of Go's compiler about a line of a cell; "" if nothing is
-// known, or the message says so itself.
+// Remedy returns what to do about a message of Go's compiler about a line of a cell; "" if nothing
+// is known, or the message says so itself.
 func Remedy(message, line string) string {
 	message = moreErrors.ReplaceAllString(message, "")
 	for _, r := range remedies {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/gob"
-	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -68,37 +67,6 @@ func encodesItself(t reflect.Type) bool { return codersOf(t).encoder >= 0 }
 // codes reports whether gob encodes or decodes the type with one of the type's own methods.
 func codes(t reflect.Type) bool { return codersOf(t).encoder >= 0 || codersOf(t).decoder >= 0 }
 
-// checkType refuses a type with a part that gob never loads, even if a value lacks that part: a
-// type whose decoder doesn't match its encoder. seen are the types that have been checked.
-func checkType(t reflect.Type, at *path, seen map[reflect.Type]bool) error {
-	if seen[t] {
-		return nil
-	}
-	seen[t] = true
-	if t.Kind() == reflect.Pointer {
-		return checkType(t.Elem(), at, seen)
-	}
-	if codes(t) {
-		return checkPair(t, at)
-	}
-	elements := &path{above: at, step: "[...]"}
-	switch t.Kind() {
-	case reflect.Slice, reflect.Array:
-		return checkType(t.Elem(), elements, seen)
-	case reflect.Map:
-		return errors.Join(checkType(t.Key(), elements, seen), checkType(t.Elem(), elements, seen))
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if field := t.Field(i); field.IsExported() {
-				if err := checkType(field.Type, &path{above: at, step: "." + field.Name}, seen); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // checkPair refuses a type that codes itself if it lacks the encoder or the decoder.
 func checkPair(t reflect.Type, at *path) error {
 	e, d := codersOf(t).encoder, codersOf(t).decoder
@@ -118,7 +86,7 @@ func (c checker) checkCoding(v reflect.Value, at *path) error {
 		v = v.Elem()
 	}
 	t := v.Type()
-	if err := checkPair(t, at); err != nil { // Behind an interface, checkType doesn't see it.
+	if err := checkPair(t, at); err != nil { // Behind an interface, fieldsOf doesn't see it.
 		return err
 	}
 	of := codersOf(t)

@@ -64,7 +64,11 @@ func encode(w io.Writer, name string, value reflect.Value) (err error) {
 		}
 		return writeNumbers(w, value)
 	}
-	if err := check(value, name); err != nil {
+	fields, err := fieldsOf(name, value.Type())
+	if err == nil {
+		err = check(value, name)
+	}
+	if err != nil {
 		return err
 	}
 	box, e := newBox(value.Type()), gob.NewEncoder(w)
@@ -72,7 +76,7 @@ func encode(w io.Writer, name string, value reflect.Value) (err error) {
 	if err := e.EncodeValue(box); err != nil {
 		return gobError(err)
 	}
-	if fields := fieldsOf(value.Type()); len(fields) > 0 {
+	if len(fields) > 0 {
 		return e.Encode(strings.Join(fields, " "))
 	}
 	return nil

@@ -14,49 +14,56 @@ const maxFields = 1000
 
 // lostFields returns the fields of a variable's kept value that its type lacks now, without the
 // fields in them.
-func lostFields(name string, before []string, t reflect.Type) (lost []string) {
-	now := fieldsOf(t)
-	if now == nil {
-		return nil
-	}
+func lostFields(before, now []string) (lost []string) {
 	for _, path := range before {
-		inLost := slices.ContainsFunc(lost, func(l string) bool { return strings.HasPrefix(name+path, l+".") || strings.HasPrefix(name+path, l+"[") })
-		if !inLost && !slices.Contains(now, path) {
-			lost = append(lost, name+path)
+		inLost := slices.ContainsFunc(lost, func(l string) bool { return strings.HasPrefix(path, l+".") || strings.HasPrefix(path, l+"[") })
+		if len(now) > 0 && !inLost && !slices.Contains(now, path) {
+			lost = append(lost, path)
 		}
 	}
 	return lost
 }
 
-// fieldsOf returns the paths of all exported fields in a type, as in "[...].Next"; none if there
-// are too many. A type that leads back to itself is entered once.
-func fieldsOf(t reflect.Type) []string {
-	var paths []string
-	addFields(&paths, t, "", nil)
-	if len(paths) > maxFields {
-		return nil
+// fieldsOf returns the paths of all exported fields in the type of a variable, as in
+// "x[...].Next"; none if there are too many. A type that leads back to itself is entered once. It
+// refuses a type with a part that gob never loads, even if a value lacks that part.
+func fieldsOf(name string, t reflect.Type) ([]string, error) {
+	var all fields
+	all.add(t, name, nil)
+	if len(all.paths) > maxFields {
+		return nil, all.err
 	}
-	return paths
+	return all.paths, all.err
 }
 
-func addFields(paths *[]string, t reflect.Type, at string, above []reflect.Type) {
-	if len(*paths) > maxFields || codes(t) || slices.Contains(above, t) {
+// fields are the fields of a type, and why the type can't be kept.
+type fields struct {
+	paths []string
+	err   error
+}
+
+func (f *fields) add(t reflect.Type, at string, above []reflect.Type) {
+	switch {
+	case len(f.paths) > maxFields || f.err != nil || slices.Contains(above, t):
+		return
+	case t.Kind() != reflect.Pointer && codes(t):
+		f.err = checkPair(t, &path{step: at})
 		return
 	}
 	above = append(above, t)
 	switch t.Kind() {
 	case reflect.Pointer:
-		addFields(paths, t.Elem(), at, above)
+		f.add(t.Elem(), at, above)
 	case reflect.Slice, reflect.Array:
-		addFields(paths, t.Elem(), at+"[...]", above)
+		f.add(t.Elem(), at+"[...]", above)
 	case reflect.Map:
-		addFields(paths, t.Key(), at+"[...]", above)
-		addFields(paths, t.Elem(), at+"[...]", above)
+		f.add(t.Key(), at+"[...]", above)
+		f.add(t.Elem(), at+"[...]", above)
 	case reflect.Struct:
 		for i := range t.NumField() {
 			if field := t.Field(i); field.IsExported() {
-				*paths = append(*paths, at+"."+field.Name)
-				addFields(paths, field.Type, at+"."+field.Name, above)
+				f.paths = append(f.paths, at+"."+field.Name)
+				f.add(field.Type, at+"."+field.Name, above)
 			}
 		}
 	}

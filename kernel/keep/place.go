@@ -156,7 +156,8 @@ func (p place) load(name string, target reflect.Value) error {
 		return fmt.Errorf("the kept value does not fit %s: %w", target.Type(), err)
 	}
 	target.Set(value)
-	if lost := lostFields(name, fields, target.Type()); p.rank == 0 && len(lost) > 0 {
+	now, _ := fieldsOf(name, target.Type()) // Saving reports the error.
+	if lost := lostFields(fields, now); p.rank == 0 && len(lost) > 0 {
 		fmt.Fprintf(os.Stderr, "%%keep %s: the kept value has %s, which the type of %s lacks: this part is lost when %s changes\n",
 			name, strings.Join(lost, ", "), name, name)
 	}
@@ -211,9 +212,10 @@ func encoded(name string, value reflect.Value) []byte {
 	return text.Bytes()
 }
 
-// hasValue reports whether a file already has the value, in gob's encoding: that depends on the order of
-// a map's entries, and on the types that the program has encoded before. Then the file stays as it
-// is, because a training run compares the hash of the kept values to decide whether it may resume.
+// hasValue reports whether a file already has the value, in gob's encoding: that depends on the
+// order of a map's entries, and on the types that the program has encoded before. Then the file
+// stays as it is, because a training run compares the hash of the kept values to decide whether it
+// may resume.
 func hasValue(file io.Reader, name string, value reflect.Value) bool {
 	if !usesGob(value.Type()) {
 		return false
