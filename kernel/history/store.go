@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -139,43 +141,24 @@ func (s *Store) Search(pattern string, n int, unique bool) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted := []rune(pattern)
+	wanted := wildcards(pattern)
 	lastOf := map[string]int{}
 	for i, e := range entries {
 		lastOf[e.Source] = i
 	}
 	var found []Entry
 	for i, e := range entries {
-		if matches(wanted, []rune(e.Source)) && (!unique || lastOf[e.Source] == i) {
+		if wanted.MatchString(e.Source) && (!unique || lastOf[e.Source] == i) {
 			found = append(found, e)
 		}
 	}
 	return last(found, n), nil
 }
 
-// matches reports whether the whole text matches a pattern with * and ?. It tries again only from
-// the last * that it has passed, so that many of them take no longer than one.
-func matches(pattern, text []rune) bool {
-	p, star, from := 0, -1, 0
-	for t := 0; t < len(text); {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, from = p, t
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
-			p++
-			t++
-		case star >= 0:
-			from++
-			p, t = star+1, from
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
+// wildcards returns the expression for a whole text with the wildcards * and ?.
+func wildcards(pattern string) *regexp.Regexp {
+	quoted := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
+	return regexp.MustCompile("(?s)^" + quoted + "$")
 }
 
 func last(entries []Entry, n int) []Entry {
