@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,46 +27,31 @@ func (m *Magics) jobs(ctx context.Context, s Session, args string) error {
 	return m.command(ctx, s, append([]string{"status"}, words...))
 }
 
-// logs prints a rank's log.
+// logs prints a rank's log: of "[--rank N] [FLAGS] [RUN]", only the run is looked up here.
 func (m *Magics) logs(ctx context.Context, s Session, args string) error {
-	flags, name, err := logsArgs(args)
+	words, err := shlex.Split(args)
 	if err != nil {
 		return fmt.Errorf("%%logs %s: %w", args, err)
 	}
-	job, err := m.jobOf(name)
+	named := -1
+	for i, word := range words {
+		switch {
+		case strings.HasPrefix(word, "-") || i > 0 && words[i-1] == "--rank":
+		case named >= 0:
+			return fmt.Errorf("%%logs %s: %w", args, errOneJob)
+		default:
+			named = i
+		}
+	}
+	if named < 0 {
+		words, named = append(words, ""), len(words)
+	}
+	job, err := m.jobOf(words[named])
 	if err != nil {
 		return fmt.Errorf("%%logs: %w", err)
 	}
-	return m.command(ctx, s, append(append([]string{"logs"}, flags...), job.target()))
-}
-
-// logsArgs parses "[--rank N] [FLAGS] [RUN]".
-func logsArgs(args string) (flags []string, job string, err error) {
-	words, err := shlex.Split(args)
-	if err != nil {
-		return nil, "", err
-	}
-	for i := 0; i < len(words); i++ {
-		switch word := words[i]; {
-		case word == "--rank":
-			if i++; i == len(words) || !isNumber(words[i]) {
-				return nil, "", errors.New("want the number of a rank, as in --rank 3")
-			}
-			flags = append(flags, word, words[i])
-		case strings.HasPrefix(word, "-"):
-			flags = append(flags, word)
-		case job != "":
-			return nil, "", errOneJob
-		default:
-			job = word
-		}
-	}
-	return flags, job, nil
-}
-
-func isNumber(text string) bool {
-	_, err := strconv.ParseUint(text, 10, 31)
-	return err == nil
+	words[named] = job.target()
+	return m.command(ctx, s, append([]string{"logs"}, words...))
 }
 
 // errOneJob is the error of a magic that got the names of several jobs.

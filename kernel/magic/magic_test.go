@@ -137,8 +137,6 @@ func TestRun(t *testing.T) {
 		{name: "wait for two jobs", call: Call{Name: "wait", Args: "7 8"}, err: "%wait 7 8: give at most one run"},
 		{name: "logs of another job", call: Call{Name: "logs", Args: "404"}, err: "no run is called 404"},
 		{name: "logs of two jobs", call: Call{Name: "logs", Args: "7 8"}, err: "%logs 7 8: give at most one run"},
-		{name: "a rank that is none", call: Call{Name: "logs", Args: "--rank x 7"}, err: "%logs --rank x 7: want the number of a rank"},
-		{name: "no rank", call: Call{Name: "logs", Args: "7 --rank"}, err: "%logs 7 --rank: want the number of a rank"},
 		{name: "logs with an open quote", call: Call{Name: "logs", Args: "'"}, err: "%logs '"},
 		{name: "jobs with an open quote", call: Call{Name: "jobs", Args: "'"}, err: "%jobs '"},
 		{name: "cancel", call: Call{Name: "cancel", Args: "8"}, args: "cancel 8", text: "job 7 is cancelled"},
