@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"strconv"
 	"strings"
 )
 
@@ -19,9 +18,12 @@ func SaveOnExit(text string, known ...string) (changed string, names []string) {
 	if err != nil {
 		return text, nil // The compiler will report the error.
 	}
-	packages := osNames(file)
+	packages := map[string]bool{}
 	for _, name := range known {
 		packages[name] = true
+	}
+	for name, path := range importNames(file) {
+		packages[name] = packages[name] || path == "os"
 	}
 	out, found := []byte(text), map[string]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -44,22 +46,6 @@ func SaveOnExit(text string, known ...string) (changed string, names []string) {
 
 // PlainExit restores os.Exit in the output of a compiler or a program.
 func PlainExit(text string) string { return strings.ReplaceAll(text, "os_Exit", "os.Exit") }
-
-// osNames returns the names under which a file imports package os.
-func osNames(file *ast.File) map[string]bool {
-	names := map[string]bool{}
-	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value) // The parser has done so without an error.
-		switch {
-		case path != "os":
-		case spec.Name != nil:
-			names[spec.Name.Name] = true
-		default:
-			names["os"] = true
-		}
-	}
-	return names
-}
 
 // ExitFunc returns the function with which SaveOnExit replaces os.Exit, given the names of
 // package os and of package keep.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -90,7 +89,7 @@ func (b *builder) keep(keeps bool, text []byte) error {
 		if _, err := b.goFiles(); err == nil && !b.isTest() && len(b.userFiles()) == 1 {
 			markUnused(hashes, string(text))
 		}
-		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared{%s}\n\n", hashLines(hashes))
+		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared(%#v)\n\n", hashes)
 	}
 	if keeps && mainBegins.Match(text) {
 		changed, names := gocell.SaveOnExit(string(mainBegins.ReplaceAll(text, []byte("$0 defer gonbatch__begin()();"))))
@@ -136,15 +135,6 @@ func (b *builder) userFiles() (files []string) {
 		}
 	}
 	return files
-}
-
-// hashLines returns the elements of a map literal.
-func hashLines(hashes map[string]string) string {
-	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(hashes)) {
-		fmt.Fprintf(&text, "\n\t%q: %q,", name, hashes[name])
-	}
-	return text.String() + "\n"
 }
 
 // writeOwn writes one of the kernel's files into the module if it is wanted, and removes it

@@ -113,22 +113,18 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 		e.died(ctx, asked)
 		return
 	}
-	content := object{"status": "ok", "payload": e.payload()}
-	if f == nil {
-		content["user_expressions"] = asked.refused()
-	} else {
-		content = f.content("error")
-		if !asked.Silent {
-			r.publish(request, "error", f.content(""))
-		}
-	}
 	if e.stored {
 		last := &r.executed[len(r.executed)-1]
 		last.succeeded, last.problem = f == nil, f.line()
 	}
-	content["execution_count"] = e.count
-	r.reply(r.front.shell, request, "execute_reply", content)
-	if f != nil && isTrue(asked.StopOnError) {
+	if f == nil {
+		r.reply(r.front.shell, request, "execute_reply", object{
+			"status": "ok", "execution_count": e.count, "payload": e.payload(), "user_expressions": asked.refused(),
+		})
+		return
+	}
+	r.fail(request, asked, e.count, *f)
+	if isTrue(asked.StopOnError) {
 		r.abort()
 	}
 }
@@ -151,8 +147,8 @@ func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, 
 	if failed := e.failure(reply); f == nil {
 		f = failed
 	}
-	if f != nil && e.lastBuild().Equal(built) {
-		r.unkeepNew(e.newlyKept)
+	if f != nil && e.lastBuild().Equal(built) { // Without a program, GoNB forgets the cell's declarations too.
+		r.unkeep(e.newlyKept)
 	}
 	e.crash.release()
 	e.tellUnsaved()

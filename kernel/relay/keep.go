@@ -76,12 +76,8 @@ func (e *execution) lastBuild() time.Time {
 	return info.ModTime()
 }
 
-// unkeepNew stops keeping the variables that only a cell without a program keeps: GoNB forgets its
-// declarations too.
-func (r *relay) unkeepNew(names []string) {
-	if len(names) == 0 {
-		return
-	}
+// unkeep stops keeping variables, whose values stay.
+func (r *relay) unkeep(names []string) {
 	r.kept = slices.DeleteFunc(r.kept, func(name string) bool { return slices.Contains(names, name) })
 	if err := r.writeKeep(); err != nil {
 		r.log(err)
@@ -105,19 +101,11 @@ func (r *relay) keptText() string {
 func (r *relay) keptFiles() (all []string) {
 	for _, name := range r.kept {
 		if info, err := os.Stat(rundir.KeptValue(r.opts.KeepDir, name, 0)); err == nil {
-			name = fmt.Sprintf("%s (%s, changed at %s)", name, bytesText(info.Size()-rundir.KeptHeader), moment(info.ModTime(), time.Now()))
+			name = fmt.Sprintf("%s (%s, changed at %s)", name, bytesText(info.Size()-rundir.KeptHeader), info.ModTime().Format(time.DateTime))
 		}
 		all = append(all, name)
 	}
 	return all
-}
-
-// moment formats a time for people, with the date unless it is today's.
-func moment(t, now time.Time) string {
-	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
-		return t.Format(time.TimeOnly)
-	}
-	return t.Format(time.DateTime)
 }
 
 // bytesText formats a number of bytes for people.
@@ -192,12 +180,9 @@ func (e *execution) keepFailure(built string) *failure {
 	if len(reasons) == 0 {
 		return nil
 	}
-	r.kept = slices.DeleteFunc(r.kept, func(name string) bool { return slices.Contains(names, name) })
-	if err := r.writeKeep(); err != nil {
-		r.log(err)
-	}
+	r.unkeep(names)
 	text := strings.Join(reasons, "\n")
-	if places := r.unkeep(names); len(places) > 0 {
+	if places := r.keepers(names); len(places) > 0 {
 		text += "\nto be kept by " + strings.Join(places, ", ")
 	}
 	return &failure{"KeepError", text, []string{e.title(0), red + text + plain}}

@@ -37,7 +37,7 @@ var _ magic.Session = session{}
 
 func (s session) Print(text string) {
 	s.e.relay.front.iopub.Wait()
-	s.e.relay.publish(s.e.request, "stream", object{"name": "stdout", "text": text})
+	s.e.print(text)
 }
 
 func (s session) Display(id string, bundle map[string]any) { s.show("display_data", id, bundle) }

@@ -73,9 +73,9 @@ func moduleRemedy(message string) string {
 	return fmt.Sprintf("%s %s does not compile: it may need an older version of a module than gonbatch does; name another version of this module: !*go get %s@VERSION", path, found[2], path)
 }
 
-// unkeep excludes from %submit the cells that only keep variables that can't be kept. It returns
+// keepers excludes from %submit the cells that only keep variables that can't be kept. It returns
 // the places where cells asked to keep them.
-func (r *relay) unkeep(names []string) (places []string) {
+func (r *relay) keepers(names []string) (places []string) {
 	for i, cell := range r.executed {
 		parsed := gocell.Parse(cell.code)
 		useful := parsed.FirstGo() >= 0

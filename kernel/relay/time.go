@@ -89,8 +89,7 @@ func (e *execution) tellTime(begin, end time.Time) {
 	if !e.prepared.Time {
 		return
 	}
-	text := fmt.Sprintf("time: %s; together %.2f s\n", e.relay.phaseTimes(begin, end), end.Sub(begin).Seconds())
-	e.relay.publish(e.request, "stream", object{"name": "stdout", "text": text})
+	e.print(fmt.Sprintf("time: %s; together %.2f s\n", e.relay.phaseTimes(begin, end), end.Sub(begin).Seconds()))
 }
 
 // phaseTimes lists the phases that the cell reached. The last one is the phase in which the cell

@@ -17,7 +17,11 @@ func (e *execution) declaredElsewhere(message string) string {
 	}
 	for _, cell := range slices.Backward(e.relay.executed) {
 		if !cell.succeeded && cell.count != e.count && gocell.Declares(cell.code, key) {
-			return fmt.Sprintf("; cell [%d] declares it, but failed%s: correct it and run it again", cell.count, inParentheses(cell.problem))
+			why := ""
+			if cell.problem != "" {
+				why = " (" + cell.problem + ")"
+			}
+			return fmt.Sprintf("; cell [%d] declares it, but failed%s: correct it and run it again", cell.count, why)
 		}
 	}
 	if removed := e.removed(key); removed != "" {
@@ -30,14 +34,6 @@ func (e *execution) declaredElsewhere(message string) string {
 		return fmt.Sprintf("; cell %d of the notebook declares it: run that cell first", number)
 	}
 	return ""
-}
-
-// inParentheses returns a string in parentheses, after a space; "" for an empty string.
-func inParentheses(text string) string {
-	if text == "" {
-		return ""
-	}
-	return " (" + text + ")"
 }
 
 // removed says which cell has removed a declaration.
