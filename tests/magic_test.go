@@ -79,7 +79,7 @@ func TestMagicErrors(t *testing.T) {
 		{"%wait 1 2", []string{"%wait 1 2: give at most one run"}},
 		{"%logs", []string{"%logs: no job"}},
 		{"%logs 404", []string{`no run "404"`}},
-		{"%logs --rank two 404", []string{"want the number of a rank"}},
+		{"%logs --rank two 404", []string{"give a whole number"}},
 		{"%cancel", []string{"%cancel: no job"}},
 		{"%cancel 404", []string{`no run "404"`}},
 		{"%result", []string{"%result: no job"}},
