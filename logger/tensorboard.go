@@ -100,8 +100,9 @@ func (l *TensorBoard) Rewind(step int64) error {
 		if !l.resumes {
 			return nil
 		}
-		l.resumes = false
-		return l.write(l.sessionStart(step + 1))
+		err := l.write(l.sessionStart(step + 1))
+		l.resumes = err != nil
+		return err
 	})
 }
 
@@ -153,8 +154,9 @@ func (l *TensorBoard) add(step int64, values ...[]byte) error {
 		if l.resumes {
 			events = append(events, l.sessionStart(step))
 		}
-		l.resumes = false
-		return l.write(append(events, l.summary(step, values...))...)
+		err := l.write(append(events, l.summary(step, values...))...)
+		l.resumes = l.resumes && err != nil
+		return err
 	})
 }
 
