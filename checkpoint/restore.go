@@ -157,7 +157,9 @@ func (s *Snapshot) CheckWeights(store *model.Store, owner Owner, wanted func(pat
 }
 
 // CheckUsed is like CheckModel, for graphs that may be only a part of the model.
-func (s *Snapshot) CheckUsed(store *model.Store) error { return s.match(store, Owner(nil).weights(store), nil) }
+func (s *Snapshot) CheckUsed(store *model.Store) error {
+	return s.match(store, Owner(nil).weights(store), nil)
+}
 
 // match compares the store's variables that count, which must include the needed ones.
 func (s *Snapshot) match(store *model.Store, counts func(*model.Variable) bool, needed []string) error {
