@@ -31,24 +31,26 @@ type Transform func(im Image, random *rand.Rand) error
 //	photos = data.Augment(photos, 1, data.RandomCrop(4), data.RandomFlip(0.5), data.Normalize(mean, std))
 func Augment(ds Dataset, seed uint64, transforms ...Transform) Dataset {
 	if s, ok := ds.(*Streamed); ok {
-		return &Streamed{onPlaces(s.Stream, augmentedStream{s.Name(), seed, transforms}.batch), s.Config}
+		return s.changed(func(examples []placed, inputs, labels []*tensors.Tensor) (_, _ []*tensors.Tensor, err error) {
+			err = transformAll(inputs, len(examples), transforms, func(row int) *rand.Rand { return examples[row].random(seed) })
+			if err != nil {
+				return nil, nil, fmt.Errorf("data: augment %s: %w", s.Name(), err)
+			}
+			return inputs, labels, nil
+		})
 	}
-	return augmented{wrapped{ds}, seed, transforms}
+	return wrapped{ds, augmented{seed, transforms}}
 }
 
 type augmented struct {
-	wrapped
 	seed       uint64
 	transforms []Transform
 }
 
-var _ Epochs = augmented{}
-
-// Fingerprint implements Fingerprinted. Transforms are functions, so it shows what they make of an
-// image.
-func (a augmented) Fingerprint() string {
+// settings show what the transforms make of an image, because they are functions.
+func (a augmented) settings(ds Dataset) string {
 	result := []float32(nil)
-	inputs, _, err := a.Dataset.Batch([]int{0})
+	inputs, _, err := ds.Batch([]int{0})
 	if err == nil && len(inputs) > 0 && inputs[0].DType() == dtypes.Float32 {
 		err = tensors.MutableFlatData(inputs[0], func(flat []float32) {
 			for i := range flat {
@@ -56,30 +58,21 @@ func (a augmented) Fingerprint() string {
 			}
 		})
 		if err == nil {
-			err = a.transform(inputs, []int{0}, func(int) *rand.Rand { return nil })
+			err = a.transform(ds, noEpoch, inputs, []int{0})
 		}
 		if err == nil {
 			result = tensors.MustCopyFlatData[float32](inputs[0])
 		}
 	}
-	return a.fingerprint("augmented by seed %d, transforms %d, %v: %v", a.seed, len(a.transforms), err, result)
+	return fmt.Sprintf("augmented by seed %d, transforms %d, %v: %v", a.seed, len(a.transforms), err, result)
 }
 
-func (a augmented) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	inputs, labels, err = a.Dataset.Batch(indices)
+func (a augmented) batch(ds Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, labels, err = batchOf(ds, epoch, indices)
 	if err != nil {
 		return nil, nil, err
 	}
-	return inputs, labels, a.transform(inputs, indices, func(int) *rand.Rand { return nil })
-}
-
-// EpochBatch implements Epochs.
-func (a augmented) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	inputs, labels, err = EpochBatch(a.Dataset, epoch, indices)
-	if err != nil {
-		return nil, nil, err
-	}
-	return inputs, labels, a.transform(inputs, indices, func(index int) *rand.Rand { return randomOf(augmentStream, a.seed, epoch, index) })
+	return inputs, labels, a.transform(ds, epoch, inputs, indices)
 }
 
 // The streams of random numbers of an example.
@@ -100,26 +93,26 @@ func randomOf(stream, seed uint64, epoch, index int) *rand.Rand {
 }
 
 // transform transforms all images of a batch.
-func (a augmented) transform(inputs []*tensors.Tensor, indices []int, random func(index int) *rand.Rand) error {
-	failed := -1
+func (a augmented) transform(ds Dataset, epoch int, inputs []*tensors.Tensor, indices []int) error {
+	of := ""
 	err := transformAll(inputs, len(indices), a.transforms, func(row int) *rand.Rand {
-		failed = indices[row]
-		return random(indices[row])
+		of = fmt.Sprintf("example %d of ", indices[row])
+		if epoch == noEpoch {
+			return nil
+		}
+		return randomOf(augmentStream, a.seed, epoch, indices[row])
 	})
-	switch {
-	case err == nil:
-		return nil
-	case failed < 0:
-		return fmt.Errorf("data: augment %s: %w", a.Name(), err)
+	if err != nil {
+		return fmt.Errorf("data: augment %s%s: %w", of, ds.Name(), err)
 	}
-	return fmt.Errorf("data: augment example %d of %s: %w", failed, a.Name(), err)
+	return nil
 }
 
 // transformAll transforms the images of a batch of that many examples, up to the first one that
 // fails. random returns the random numbers of one, before it is transformed.
 func transformAll(inputs []*tensors.Tensor, examples int, transforms []Transform, random func(row int) *rand.Rand) error {
-	if len(inputs) == 0 || inputs[0].DType() != dtypes.Float32 || inputs[0].Rank() != 4 {
-		return errors.New("its first input must be images, [n, height, width, channels] float32")
+	if err := checkImages(inputs); err != nil {
+		return err
 	}
 	size := inputs[0].Shape().Dimensions
 	if size[0] != examples {
@@ -130,19 +123,21 @@ func transformAll(inputs []*tensors.Tensor, examples int, transforms []Transform
 	err := tensors.MutableFlatData(inputs[0], func(flat []float32) {
 		for row := range size[0] {
 			im := Image{Height: size[1], Width: size[2], Channels: size[3], Pixels: flat[row*pixels : (row+1)*pixels]}
-			if failed = transformOne(im, transforms, random(row)); failed != nil {
-				return
+			numbers := random(row)
+			for _, transform := range transforms {
+				if failed = transform(im, numbers); failed != nil {
+					return
+				}
 			}
 		}
 	})
 	return errors.Join(failed, err)
 }
 
-func transformOne(im Image, transforms []Transform, random *rand.Rand) error {
-	for _, transform := range transforms {
-		if err := transform(im, random); err != nil {
-			return err
-		}
+// checkImages refuses a batch whose first input is not images.
+func checkImages(inputs []*tensors.Tensor) error {
+	if len(inputs) == 0 || inputs[0].DType() != dtypes.Float32 || inputs[0].Rank() != 4 {
+		return errors.New("its first input must be images, [n, height, width, channels] float32")
 	}
 	return nil
 }

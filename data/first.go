@@ -16,50 +16,46 @@ func Range(ds Dataset, begin, end int) Dataset {
 		panic(fmt.Errorf("data: examples %d to %d of %s, which has %d", begin, end-1, ds.Name(), ds.Len()))
 	}
 	number := func(i int) int { return begin + i }
-	return part{wrapped: wrapped{narrow(ds, others{end - begin, number})}, name: ds.Name(), n: end - begin, number: number, choice: fmt.Sprintf("range from %d", begin)}
+	return partOf(ds, ds.Name(), end-begin, number, fmt.Sprintf("range from %d", begin))
+}
+
+// partOf returns a dataset of n examples of another one. number is the number of one of them in the
+// other; by says what it depends on.
+func partOf(ds Dataset, name string, n int, number func(i int) int, by string) Dataset {
+	return part{wrapped{narrow(ds, others{n, number}), choice{name, n, number, by}}}
 }
 
 // part is a dataset of some examples of another one.
-type part struct {
-	wrapped
+type part struct{ wrapped }
+
+func (p part) choice() choice { return p.how.(choice) }
+func (p part) Name() string   { return p.choice().name }
+func (p part) Len() int       { return p.choice().n }
+
+// narrow implements narrowed.
+func (p part) narrow(o others) Dataset {
+	number := p.choice().number
+	p.Dataset = narrow(p.Dataset, others{o.n, func(i int) int { return number(o.number(i)) }})
+	return p
+}
+
+// choice is how a part chooses its examples.
+type choice struct {
 	name   string
 	n      int
-	number func(i int) int // In the other dataset.
-	choice string          // What number depends on.
+	number func(i int) int
+	by     string
 }
 
-var _ Epochs = part{}
+func (c choice) settings(Dataset) string { return fmt.Sprintf("%s, length %d", c.by, c.n) }
 
-func (p part) Name() string { return p.name }
-func (p part) Len() int     { return p.n }
-
-// Fingerprint implements Fingerprinted.
-func (p part) Fingerprint() string { return p.fingerprint("%s, length %d", p.choice, p.n) }
-
-func (p part) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	numbers, err := p.numbers(indices)
-	if err != nil {
+func (c choice) batch(ds Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	if err := checkNumbers(c.name, indices, c.n); err != nil {
 		return nil, nil, err
 	}
-	return p.Dataset.Batch(numbers)
-}
-
-// EpochBatch implements Epochs.
-func (p part) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	numbers, err := p.numbers(indices)
-	if err != nil {
-		return nil, nil, err
-	}
-	return EpochBatch(p.Dataset, epoch, numbers)
-}
-
-func (p part) numbers(indices []int) ([]int, error) {
 	numbers := make([]int, len(indices))
 	for i, index := range indices {
-		if index < 0 || index >= p.n {
-			return nil, fmt.Errorf("data: example %d of %s, which has %d", index, p.name, p.n)
-		}
-		numbers[i] = p.number(index)
+		numbers[i] = c.number(index)
 	}
-	return numbers, nil
+	return batchOf(ds, epoch, numbers)
 }

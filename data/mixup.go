@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -24,11 +25,10 @@ import (
 //	mixed := data.MixUp(data.Augment(folder, 1, data.RandomFlip(0.5)), 1, 0.2, len(folder.Classes()))
 //	parts, err := data.Split(mixed, 1, 0.8, 0.2)
 func MixUp(ds Dataset, seed uint64, alpha float64, classes int) Dataset {
-	return mixed{wrapped: wrapped{ds}, seed: seed, alpha: alpha, classes: classes}
+	return wrapped{ds, mixed{seed: seed, alpha: alpha, classes: classes}}
 }
 
 type mixed struct {
-	wrapped
 	seed    uint64
 	alpha   float64
 	classes int
@@ -56,95 +56,63 @@ func narrow(ds Dataset, o others) Dataset {
 	return ds
 }
 
-func (m mixed) narrow(o others) Dataset {
-	m.Dataset, m.among = narrow(m.Dataset, o), &o
-	return m
-}
-
-func (s serial) narrow(o others) Dataset {
-	s.Dataset = narrow(s.Dataset, o)
-	return s
-}
-
-func (a augmented) narrow(o others) Dataset {
-	a.Dataset = narrow(a.Dataset, o)
-	return a
-}
-
-func (s sized) narrow(o others) Dataset {
-	s.Dataset = narrow(s.Dataset, o)
-	return s
-}
-
-func (p part) narrow(o others) Dataset {
-	p.Dataset = narrow(p.Dataset, others{o.n, func(i int) int { return p.number(o.number(i)) }})
-	return p
-}
-
-// other draws the number of an example.
-func (m mixed) other(random *rand.Rand) int {
+// other draws the number of an example of ds.
+func (m mixed) other(ds Dataset, random *rand.Rand) int {
 	if m.among == nil {
-		return random.IntN(m.Len())
+		return random.IntN(ds.Len())
 	}
 	return m.among.number(random.IntN(m.among.n))
 }
 
-var _ Epochs = mixed{}
-
-// Fingerprint implements Fingerprinted.
-func (m mixed) Fingerprint() string {
-	return m.fingerprint("mixed by seed %d, alpha %g, classes %d", m.seed, m.alpha, m.classes)
+func (m mixed) settings(Dataset) string {
+	return fmt.Sprintf("mixed by seed %d, alpha %g, classes %d", m.seed, m.alpha, m.classes)
 }
 
-// Batch implements Dataset.
-func (m mixed) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	inputs, labels, err = m.Dataset.Batch(indices)
+func (m mixed) batch(ds Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, labels, err = m.mix(ds, epoch, indices)
 	if err != nil {
-		return nil, nil, err
-	}
-	labels, err = m.probabilities(inputs, labels, len(indices))
-	return inputs, labels, err
-}
-
-// EpochBatch implements Epochs.
-func (m mixed) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	if !(m.alpha > 0 && m.alpha <= 1) {
-		return nil, nil, fmt.Errorf("data: mix %s: alpha must be more than 0 and at most 1, got %g", m.Name(), m.alpha)
-	}
-	numbers, weights := make([]int, len(indices)), make([]float32, len(indices))
-	for row, index := range indices {
-		random := randomOf(mixStream, m.seed, epoch, index)
-		numbers[row], weights[row] = m.other(random), float32(beta(m.alpha, random))
-	}
-	inputs, labels, err = EpochBatch(m.Dataset, epoch, slices.Concat(indices, numbers))
-	if err != nil {
-		return nil, nil, err
-	}
-	if labels, err = m.probabilities(inputs, labels, 2*len(indices)); err != nil {
-		return nil, nil, err
-	}
-	for _, list := range [][]*tensors.Tensor{inputs[:1], labels} {
-		for i, t := range list {
-			if list[i], err = mix(t, weights); err != nil {
-				return nil, nil, fmt.Errorf("data: mix %s: %w", m.Name(), err)
-			}
-		}
+		return nil, nil, fmt.Errorf("data: mix %s: %w", ds.Name(), err)
 	}
 	return inputs, labels, nil
+}
+
+func (m mixed) mix(ds Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	numbers, weights := indices, make([]float32, len(indices))
+	if epoch != noEpoch {
+		if !(m.alpha > 0 && m.alpha <= 1) {
+			return nil, nil, fmt.Errorf("alpha must be more than 0 and at most 1, got %g", m.alpha)
+		}
+		numbers = slices.Concat(indices, indices)
+		for row, index := range indices {
+			random := randomOf(mixStream, m.seed, epoch, index)
+			numbers[len(indices)+row], weights[row] = m.other(ds, random), float32(beta(m.alpha, random))
+		}
+	}
+	if inputs, labels, err = batchOf(ds, epoch, numbers); err != nil {
+		return nil, nil, err
+	}
+	if labels, err = m.probabilities(inputs, labels, len(numbers)); err != nil || epoch == noEpoch {
+		return inputs, labels, err
+	}
+	if inputs[0], err = mix(inputs[0], weights); err != nil {
+		return nil, nil, err
+	}
+	labels[0], err = mix(labels[0], weights)
+	return inputs, labels, err
 }
 
 // probabilities refuses examples that can't be mixed, and returns the labels as probabilities.
 func (m mixed) probabilities(inputs, labels []*tensors.Tensor, n int) ([]*tensors.Tensor, error) {
 	if len(inputs) != 1 || inputs[0].DType() != dtypes.Float32 {
-		return nil, fmt.Errorf("data: mix %s: it must have one input, of type float32", m.Name())
+		return nil, errors.New("it must have one input, of type float32")
 	}
 	if len(labels) != 1 || labels[0].DType() != dtypes.Int32 || labels[0].Size() != n {
-		return nil, fmt.Errorf("data: mix %s: it must have one label, the number of a class, [n, 1] int32", m.Name())
+		return nil, errors.New("it must have one label, the number of a class, [n, 1] int32")
 	}
 	all := make([]float32, n*m.classes)
 	for row, class := range tensors.MustCopyFlatData[int32](labels[0]) {
 		if class < 0 || int(class) >= m.classes {
-			return nil, fmt.Errorf("data: mix %s: there is an example of class %d, and MixUp was told of %d", m.Name(), class, m.classes)
+			return nil, fmt.Errorf("there is an example of class %d, and MixUp was told of %d", class, m.classes)
 		}
 		all[row*m.classes+int(class)] = 1
 	}

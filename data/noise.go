@@ -24,14 +24,11 @@ func (d noise) Len() int     { return d.n }
 func (d noise) Fingerprint() string { return fingerprintOf(fmt.Appendf(nil, "%+v", d)) }
 
 func (d noise) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	if len(indices) == 0 {
-		return nil, nil, fmt.Errorf("data: a batch of no examples of %s", d.name)
+	if err := checkNumbers(d.name, indices, d.n); err != nil {
+		return nil, nil, err
 	}
 	values := make([]float32, 0, len(indices)*d.size)
 	for _, index := range indices {
-		if index < 0 || index >= d.n {
-			return nil, nil, fmt.Errorf("data: example %d of %s, which has %d", index, d.name, d.n)
-		}
 		rng := rand.New(rand.NewPCG(d.seed, uint64(index)))
 		for range d.size {
 			values = append(values, float32(rng.NormFloat64()))

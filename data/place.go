@@ -1,7 +1,6 @@
 package data
 
 import (
-	"fmt"
 	"iter"
 	"math/rand/v2"
 
@@ -19,23 +18,23 @@ func (p placed) random(seed uint64) *rand.Rand {
 	return randomOf(placeStream+uint64(p.part), seed, p.pass, p.number)
 }
 
-// batchOf changes the tensors that a stream has made of examples.
-type batchOf func(examples []placed, inputs, labels []*tensors.Tensor) (_, _ []*tensors.Tensor, err error)
+// change changes the tensors that a stream has made of examples.
+type change func(examples []placed, inputs, labels []*tensors.Tensor) (_, _ []*tensors.Tensor, err error)
 
 // placedStream is a stream that changes the batches of another one, and knows where their examples
 // are.
 type placedStream struct {
 	Stream
-	change batchOf
+	change change
 }
 
-// onPlaces returns a stream with changed batches.
-func onPlaces(s Stream, change batchOf) Stream {
-	p := placedStream{s, change}
-	if named, ok := s.(NamedParts); ok {
-		return namedStream{p, named}
+// changed returns a stream with changed batches.
+func (s *Streamed) changed(c change) *Streamed {
+	p := placedStream{s.Stream, c}
+	if named, ok := s.Stream.(NamedParts); ok {
+		return &Streamed{namedStream{p, named}, s.Config}
 	}
-	return p
+	return &Streamed{p, s.Config}
 }
 
 // namedStream is a placedStream whose parts have names.
@@ -71,19 +70,4 @@ func (s placedStream) Batch(examples []any) (inputs, labels []*tensors.Tensor, e
 		return nil, nil, err
 	}
 	return s.change(all, inputs, labels)
-}
-
-// augmentedStream changes the images of a stream.
-type augmentedStream struct {
-	name       string
-	seed       uint64
-	transforms []Transform
-}
-
-func (a augmentedStream) batch(examples []placed, inputs, labels []*tensors.Tensor) (_, _ []*tensors.Tensor, err error) {
-	err = transformAll(inputs, len(examples), a.transforms, func(row int) *rand.Rand { return examples[row].random(a.seed) })
-	if err != nil {
-		return nil, nil, fmt.Errorf("data: augment %s: %w", a.name, err)
-	}
-	return inputs, labels, nil
 }

@@ -25,66 +25,52 @@ import (
 // ImageFolder can scale the images that it reads, which takes less time and memory; theirs may have
 // different sizes.
 func Resize(ds Dataset, height, width int) Dataset {
-	return resized(ds, sized{wrapped{ds}, "resize", image.Pt(width, height), scaled})
+	return resized(ds, sized{"resize", image.Pt(width, height), scaled})
 }
 
 // CenterCrop returns ds with the middle of its images, of this size. It is torchvision's
 // CenterCrop((height, width)), except that images must not be smaller. See Resize.
 func CenterCrop(ds Dataset, height, width int) Dataset {
-	return resized(ds, sized{wrapped{ds}, "crop", image.Pt(width, height), cropped})
+	return resized(ds, sized{"crop", image.Pt(width, height), cropped})
 }
 
 // resized returns the dataset, or a stream if ds is one.
 func resized(ds Dataset, s sized) Dataset {
-	stream, ok := ds.(*Streamed)
-	if !ok {
-		return s
+	if stream, ok := ds.(*Streamed); ok {
+		return stream.changed(func(_ []placed, inputs, labels []*tensors.Tensor) (_, _ []*tensors.Tensor, err error) {
+			return s.convert(ds.Name(), inputs, labels)
+		})
 	}
-	convert := func(_ []placed, inputs, labels []*tensors.Tensor) (_, _ []*tensors.Tensor, err error) {
-		return s.convert(inputs, labels)
-	}
-	return &Streamed{onPlaces(stream.Stream, convert), stream.Config}
+	return wrapped{ds, s}
 }
 
-// sized is a dataset whose images get another size.
+// sized gives the images of a dataset another size.
 type sized struct {
-	wrapped
 	verb string
 	size image.Point
 	// make returns what fills an image of a new size with one of an old size.
 	make func(to, from image.Point, channels int) (func(to, from []float32), error)
 }
 
-var _ Epochs = sized{}
+func (s sized) settings(Dataset) string { return fmt.Sprintf("%s to %v", s.verb, s.size) }
 
-// Fingerprint implements Fingerprinted.
-func (s sized) Fingerprint() string { return s.fingerprint("%s to %v", s.verb, s.size) }
-
-func (s sized) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	if inputs, labels, err = s.Dataset.Batch(indices); err != nil {
+func (s sized) batch(ds Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	if inputs, labels, err = batchOf(ds, epoch, indices); err != nil {
 		return nil, nil, err
 	}
-	return s.convert(inputs, labels)
-}
-
-// EpochBatch implements Epochs.
-func (s sized) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	if inputs, labels, err = EpochBatch(s.Dataset, epoch, indices); err != nil {
-		return nil, nil, err
-	}
-	return s.convert(inputs, labels)
+	return s.convert(ds.Name(), inputs, labels)
 }
 
 // convert replaces the images of a batch, which may also be its labels.
-func (s sized) convert(inputs, labels []*tensors.Tensor) (_, _ []*tensors.Tensor, err error) {
-	if len(inputs) == 0 || inputs[0].DType() != dtypes.Float32 || inputs[0].Rank() != 4 {
-		return nil, nil, s.failed(errors.New("its first input must be images, [n, height, width, channels] float32"))
+func (s sized) convert(name string, inputs, labels []*tensors.Tensor) (_, _ []*tensors.Tensor, err error) {
+	var images *tensors.Tensor
+	if err = checkImages(inputs); err == nil {
+		images, err = s.images(inputs[0])
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("data: %s %s: %w", s.verb, name, err)
 	}
 	old := inputs[0]
-	images, err := s.images(old)
-	if err != nil {
-		return nil, nil, s.failed(err)
-	}
 	inputs, labels = replaced(inputs, old, images), replaced(labels, old, images)
 	if images != old {
 		err = old.FinalizeAll()
@@ -118,8 +104,6 @@ func (s sized) images(old *tensors.Tensor) (*tensors.Tensor, error) {
 	})
 	return images, errors.Join(readErr, err)
 }
-
-func (s sized) failed(err error) error { return fmt.Errorf("data: %s %s: %w", s.verb, s.Name(), err) }
 
 // replaced returns a list with one tensor in the place of another.
 func replaced(all []*tensors.Tensor, old, by *tensors.Tensor) []*tensors.Tensor {

@@ -50,8 +50,7 @@ func SplitCounts(ds Dataset, seed uint64, counts ...int) ([]Dataset, error) {
 		begin += count
 		name := fmt.Sprintf("%s-seed%d-%dof%d", ds.Name(), seed, i+1, len(counts))
 		number := func(i int) int { return order.At(first + i) }
-		choice := fmt.Sprintf("split by seed %d from %d", seed, first)
-		parts[i] = part{wrapped: wrapped{narrow(ds, others{count, number})}, name: name, n: count, number: number, choice: choice}
+		parts[i] = partOf(ds, name, count, number, fmt.Sprintf("split by seed %d from %d", seed, first))
 	}
 	return parts, nil
 }

@@ -5,12 +5,58 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+
+	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// wrapped is the dataset from which another one makes its examples. Every dataset of this package
-// that wraps another one embeds it: it forwards what doesn't depend on what the wrapper does. The
-// wrapper itself implements the other optional interfaces, Epochs, Fingerprinted and narrowed.
-type wrapped struct{ Dataset }
+// wrapped is a dataset that makes its examples from those of another one, which it embeds. Every
+// dataset of this package that wraps another one is or embeds it: it implements all optional
+// interfaces.
+type wrapped struct {
+	Dataset
+	how
+}
+
+// how is how a dataset makes its examples from those of another one.
+type how interface {
+	// settings are what the examples depend on, besides the other's; "" for nothing.
+	settings(ds Dataset) string
+	// batch returns examples of ds, changed, for an epoch of a training run, or noEpoch.
+	batch(ds Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error)
+}
+
+// noEpoch is the epoch of Batch.
+const noEpoch = -1
+
+// batchOf returns examples of ds in an epoch, or those of Batch.
+func batchOf(ds Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	if epoch == noEpoch {
+		return ds.Batch(indices)
+	}
+	return EpochBatch(ds, epoch, indices)
+}
+
+var _ Epochs = wrapped{}
+
+// Batch implements Dataset.
+func (w wrapped) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	return w.batch(w.Dataset, noEpoch, indices)
+}
+
+// EpochBatch implements Epochs.
+func (w wrapped) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	return w.batch(w.Dataset, epoch, indices)
+}
+
+// narrow implements narrowed.
+func (w wrapped) narrow(o others) Dataset {
+	w.Dataset = narrow(w.Dataset, o)
+	if m, ok := w.how.(mixed); ok {
+		m.among = &o
+		w.how = m
+	}
+	return w
+}
 
 // Describe implements Described.
 func (w wrapped) Describe() string { return Describe(w.Dataset) }
@@ -21,9 +67,13 @@ func (w wrapped) Classes() []string { return Classes(w.Dataset) }
 // Columns returns the other's columns.
 func (w wrapped) Columns() (inputs, labels []string) { return Columns(w.Dataset) }
 
-// fingerprint returns that of a wrapper, which depends on these settings.
-func (w wrapped) fingerprint(format string, settings ...any) string {
-	return fingerprintOf(fmt.Appendf(nil, "%q ", Fingerprint(w.Dataset)), fmt.Appendf(nil, format, settings...))
+// Fingerprint implements Fingerprinted.
+func (w wrapped) Fingerprint() string {
+	settings := w.settings(w.Dataset)
+	if settings == "" {
+		return Fingerprint(w.Dataset)
+	}
+	return fingerprintOf(fmt.Appendf(nil, "%q %s", Fingerprint(w.Dataset), settings))
 }
 
 // fingerprintOf returns a short hash.
