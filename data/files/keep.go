@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -106,22 +107,17 @@ func (d Derived) inFolder(dir string, build func(io.Writer) error) (*Kept, error
 
 // write writes what build writes, atomically.
 func write(path, head string, build func(io.Writer) error) error {
-	reader, writer := io.Pipe()
-	built := make(chan error, 1)
-	go func() {
-		_, err := io.WriteString(writer, head)
-		if err == nil {
-			err = build(writer)
+	var built error
+	err := fetch.Write(path, 0, "", func(w io.Writer) error {
+		if _, built = io.WriteString(w, head); built == nil {
+			built = build(w)
 		}
-		_ = writer.CloseWithError(err) // It returns no error.
-		built <- err
-	}()
-	writeErr := fetch.WriteFile(path, reader, 0, "")
-	_ = reader.Close() // Likewise. If writing has failed, build ends.
-	if err := <-built; err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		return err
+		return built
+	})
+	if file, ok := errors.AsType[*fs.PathError](built); built != nil && !(ok && file.Op == "write") {
+		return built
 	}
-	return advised(writeErr)
+	return advised(err)
 }
 
 // advised says what to do if a result can't be kept.

@@ -1,15 +1,18 @@
 package packed
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math"
+	"slices"
+	"strings"
 
-	"gonbatch/internal/plural"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 )
 
 // A file has a head, a record of the same size for each example, and a checksum of each record.
@@ -27,7 +30,7 @@ const (
 	page = 4096
 	// mostHead limits the head of a damaged file.
 	mostHead = 64 << 20
-	// byteOrder is that of the numbers in a file.
+	// byteOrder is that of the numbers in a file, and of all machines that XLA supports.
 	byteOrder = "little"
 )
 
@@ -44,8 +47,29 @@ type head struct {
 	Classes   []string `json:"classes,omitempty"`
 }
 
+// column is an input or a label.
+type column struct {
+	Type  string `json:"type"`
+	Shape []int  `json:"shape"` // Without the axis of the batch.
+	// Bytes says that the float32 values from 0 to 1 are stored as bytes from 0 to 255.
+	Bytes bool `json:"bytes,omitempty"`
+}
+
+// of is the shape of n examples.
+func (c column) of(n int) shapes.Shape {
+	return shapes.Make(dtypes.MapOfNames[c.Type], append([]int{n}, c.Shape...)...)
+}
+
+// stored is the number of bytes of an example in a file.
+func (c column) stored() int {
+	if one := c.of(1); !c.Bytes {
+		return one.Size() * one.DType.Bits() / 8
+	}
+	return c.of(1).Size()
+}
+
 // columns are the inputs, then the labels.
-func (h head) columns() []column { return append(h.Inputs[:len(h.Inputs):len(h.Inputs)], h.Labels...) }
+func (h head) columns() []column { return slices.Concat(h.Inputs, h.Labels) }
 
 // record is the size of a record.
 func (h head) record() (size int64) {
@@ -58,11 +82,8 @@ func (h head) record() (size int64) {
 // text returns the beginning of a file.
 func (h head) text() ([]byte, error) {
 	line, err := json.Marshal(h)
-	if err != nil {
-		return nil, err
-	}
 	text := fmt.Appendf(nil, "%s%s %08x\n%s\n", magic, version, crc32.Checksum(line, castagnoli), line)
-	return append(text, make([]byte, (page-len(text)%page)%page)...), nil
+	return append(text, make([]byte, (page-len(text)%page)%page)...), err
 }
 
 // size is that of a file whose text has so many bytes.
@@ -72,72 +93,30 @@ func (h head) size(text int) int64 {
 
 // readHead reads the head of a file with so many bytes, and how long its text is.
 func readHead(file io.ReaderAt, bytesOfFile int64) (h head, text int, err error) {
-	line, err := headLine(io.NewSectionReader(file, 0, min(bytesOfFile, mostHead)))
-	if err != nil {
-		return head{}, 0, err
+	r := bufio.NewReader(io.NewSectionReader(file, 0, min(bytesOfFile, mostHead)))
+	begin := make([]byte, len(magic))
+	if n, err := io.ReadFull(r, begin); string(begin[:n]) != magic {
+		return h, 0, errors.Join(errors.New("it was not written by package packed"), err)
+	}
+	first, err := r.ReadString('\n')
+	fileVersion, sum, _ := strings.Cut(strings.TrimSuffix(first, "\n"), " ")
+	if err != nil || fileVersion != version {
+		return h, 0, fmt.Errorf("its format is version %q, and this gonbatch reads version %s: remove it and write it again", fileVersion, version)
+	}
+	line, err := r.ReadBytes('\n')
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	if err != nil || sum != fmt.Sprintf("%08x", crc32.Checksum(line, castagnoli)) {
+		return h, 0, errors.New("its head is damaged: copy it again, or remove it and write it again")
 	}
 	if err := json.Unmarshal(line, &h); err != nil {
-		return head{}, 0, fmt.Errorf("its head is damaged: %w", err)
+		return h, 0, fmt.Errorf("its head is damaged: %w", err)
 	}
 	if h.ByteOrder != byteOrder {
-		return head{}, 0, fmt.Errorf("its byte order is %q: only %q can be read: write it again on a machine with this byte order", h.ByteOrder, byteOrder)
+		return h, 0, fmt.Errorf("its byte order is %q: only %q can be read: write it again on a machine with this byte order", h.ByteOrder, byteOrder)
 	}
-	if err := h.check(); err != nil {
-		return head{}, 0, fmt.Errorf("its head is damaged: %w", err)
+	whole, err := h.text()
+	if want := h.size(len(whole)); err == nil && bytesOfFile != want {
+		err = fmt.Errorf("it has %d bytes instead of %d: it is truncated or damaged: copy it again, or remove it and write it again", bytesOfFile, want)
 	}
-	begin, err := h.text()
-	if err != nil {
-		return head{}, 0, err
-	}
-	if want := h.size(len(begin)); bytesOfFile != want {
-		return head{}, 0, fmt.Errorf("it has %d bytes instead of %d: it is truncated or damaged: copy it again, or remove it and write it again", bytesOfFile, want)
-	}
-	return h, len(begin), nil
-}
-
-// headLine reads the JSON of a head, and compares its checksum.
-func headLine(file *io.SectionReader) ([]byte, error) {
-	begin := make([]byte, min(file.Size(), mostHead))
-	if n := int64(page); int64(len(begin)) > n { // Most heads are short.
-		begin = begin[:n]
-	}
-	if _, err := io.ReadFull(file, begin); err != nil {
-		return nil, err
-	}
-	if !bytes.HasPrefix(begin, []byte(magic)) {
-		return nil, errors.New("it was not written by package packed")
-	}
-	first, rest, found := bytes.Cut(begin[len(magic):], []byte("\n"))
-	fileVersion, sum, _ := bytes.Cut(first, []byte(" "))
-	if !found || string(fileVersion) != version {
-		return nil, fmt.Errorf("its format is version %q, and this gonbatch reads version %s: remove it and write it again", fileVersion, version)
-	}
-	line, _, found := bytes.Cut(rest, []byte("\n"))
-	if !found { // A long head, such as one with many classes.
-		more, err := io.ReadAll(file)
-		if err != nil {
-			return nil, err
-		}
-		line, _, _ = bytes.Cut(append(rest, more...), []byte("\n"))
-	}
-	if string(sum) != fmt.Sprintf("%08x", crc32.Checksum(line, castagnoli)) {
-		return nil, errors.New("its head is damaged: copy it again, or remove it and write it again")
-	}
-	return line, nil
-}
-
-// check refuses a head that no file can have.
-func (h head) check() error {
-	if h.Examples < 1 || len(h.Inputs) == 0 {
-		return fmt.Errorf("%s with %s", plural.Of(h.Examples, "example"), plural.Of(len(h.Inputs), "input"))
-	}
-	for _, c := range h.columns() {
-		if err := c.check(); err != nil {
-			return err
-		}
-	}
-	if record := h.record(); record < 1 || record > math.MaxInt64/int64(h.Examples)/2 {
-		return fmt.Errorf("%s of %d bytes", plural.Of(h.Examples, "example"), record)
-	}
-	return nil
+	return h, len(whole), err
 }

@@ -4,8 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
+	"os"
 	"reflect"
 	"slices"
 	"sort"
@@ -18,7 +21,7 @@ import (
 	"gonbatch/internal/plural"
 )
 
-// Set is a dataset in packed files. Its examples are not in the program's memory, but in the
+// Set is a dataset in packed files. It keeps no examples in the program's memory: they are in the
 // system's cache of files, as far as there is room.
 type Set struct {
 	head   head
@@ -26,11 +29,12 @@ type Set struct {
 	starts []int // The number of each file's first example; then the number of all.
 }
 
-// shard is a file of a set.
+// shard is an open file of a set. It is closed when the garbage collector finds that it is no
+// longer used.
 type shard struct {
-	*mapping
-	text     int64 // Where the records begin.
-	examples int
+	file *os.File
+	text int64  // Where the records begin.
+	sums []byte // The checksums of the records.
 }
 
 var (
@@ -67,7 +71,6 @@ func (s *Set) add(f files.File) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // only read; the mapping stays
 	h, text, err := readHead(file, f.Size)
 	if err != nil {
 		return err
@@ -75,13 +78,13 @@ func (s *Set) add(f files.File) error {
 	if len(s.shards) == 0 {
 		s.head = h
 	} else if !reflect.DeepEqual(s.head.columns(), h.columns()) || !slices.Equal(s.head.Classes, h.Classes) || len(s.head.Inputs) != len(h.Inputs) {
-		return fmt.Errorf("its examples have %v and %s, those of %s have %v and %s: write all files from one dataset", h.columns(), plural.Of(len(h.Classes), "class"), s.shards[0].path, s.head.columns(), plural.Of(len(s.head.Classes), "class"))
+		return fmt.Errorf("its examples have %v and %s, those of %s have %v and %s: write all files from one dataset", h.columns(), plural.Of(len(h.Classes), "class"), s.shards[0].file.Name(), s.head.columns(), plural.Of(len(s.head.Classes), "class"))
 	}
-	mapped, err := mapFile(f, file)
-	if err != nil {
+	sums := make([]byte, crc32.Size*h.Examples)
+	if _, err := file.ReadAt(sums, f.Size-int64(len(sums))); err != nil {
 		return err
 	}
-	s.shards = append(s.shards, shard{mapped, int64(text), h.Examples})
+	s.shards = append(s.shards, shard{file, int64(text), sums})
 	s.starts = append(s.starts, s.Len()+h.Examples)
 	return nil
 }
@@ -101,9 +104,8 @@ func (s *Set) Fingerprint() string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%+v\n", s.head.columns())
 	for _, from := range s.shards {
-		sums := from.text + int64(from.examples)*s.head.record()
-		err := from.read(sums, sums+crc32.Size*int64(from.examples), func(all []byte) { hash.Write(all) })
-		fmt.Fprintln(hash, err)
+		hash.Write(from.sums)
+		fmt.Fprintln(hash, error(nil))
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:32]
 }
@@ -114,77 +116,60 @@ func (s *Set) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error)
 	if len(indices) == 0 {
 		return nil, nil, fmt.Errorf("packed: %s: a batch of no examples", s.Name())
 	}
-	for _, index := range indices {
-		if err := s.verify(index); err != nil {
-			return nil, nil, fmt.Errorf("packed: %s: %w", s.Name(), err)
-		}
+	columns, record := s.head.columns(), make([]byte, s.head.record())
+	all := make([]*tensors.Tensor, len(columns))
+	for i, c := range columns {
+		all[i] = tensors.FromShape(c.of(len(indices)))
 	}
-	begin := int64(0)
-	var all []*tensors.Tensor
-	for _, c := range s.head.columns() {
-		t := c.make(len(indices))
-		all = append(all, t)
-		if err := s.fill(t, c, begin, indices); err != nil {
+	for row, index := range indices {
+		err := s.read(record, index)
+		for i, rest := 0, record; i < len(columns) && err == nil; i++ {
+			n := columns[i].stored()
+			err = columns[i].fill(all[i], row, rest[:n])
+			rest = rest[n:]
+		}
+		if err != nil {
 			load.Finalize(all)
 			return nil, nil, fmt.Errorf("packed: %s: %w", s.Name(), err)
 		}
-		begin += int64(c.stored())
 	}
 	return all[:len(s.head.Inputs)], all[len(s.head.Inputs):], nil
 }
 
-// find returns the file of an example, and its number there.
-func (s *Set) find(index int) (shard, int) {
-	i := sort.SearchInts(s.starts, index+1) - 1
-	return s.shards[i], index - s.starts[i]
-}
-
-// verify compares the checksum of an example.
-func (s *Set) verify(index int) error {
+// read reads the record of an example, and compares its checksum.
+func (s *Set) read(record []byte, index int) error {
 	if index < 0 || index >= s.Len() {
 		return fmt.Errorf("no example %d; there are 0 to %d", index, s.Len()-1)
 	}
-	from, i := s.find(index)
-	size := s.head.record()
-	sums := from.text + int64(from.examples)*size
-	var got, want uint32
-	err := from.read(from.text+int64(i)*size, from.text+int64(i+1)*size, func(record []byte) { got = crc32.Checksum(record, castagnoli) })
-	if err == nil {
-		err = from.read(sums+4*int64(i), sums+4*int64(i+1), func(sum []byte) { want = binary.LittleEndian.Uint32(sum) })
-	}
-	if err == nil && got != want {
-		err = fmt.Errorf("%s: example %d is damaged: copy the file again, or remove it and write it again", from.path, i)
+	number := sort.SearchInts(s.starts, index+1) - 1
+	from, i := s.shards[number], index-s.starts[number]
+	_, err := from.file.ReadAt(record, from.text+int64(i)*int64(len(record)))
+	switch {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%s: example %d: the file has been truncated since the program opened it", from.file.Name(), i)
+	case err == nil && crc32.Checksum(record, castagnoli) != binary.LittleEndian.Uint32(from.sums[crc32.Size*i:]):
+		return fmt.Errorf("%s: example %d is damaged: copy the file again, or remove it and write it again", from.file.Name(), i)
 	}
 	return err
 }
 
-// fill fills in the values of a column, which begin at a byte of each record.
-func (s *Set) fill(t *tensors.Tensor, c column, begin int64, indices []int) error {
-	each := func(use func(row int, part []byte)) error {
-		for row, index := range indices {
-			from, i := s.find(index)
-			at := from.text + int64(i)*s.head.record() + begin
-			if err := from.read(at, at+int64(c.stored()), func(part []byte) { use(row, part) }); err != nil {
-				return err
-			}
+// fill fills in a row of a tensor with what is stored of an example.
+func (c column) fill(t *tensors.Tensor, row int, stored []byte) error {
+	if !c.Bytes {
+		return t.MutableBytes(func(all []byte) { copy(all[row*len(stored):], stored) })
+	}
+	return tensors.MutableFlatData(t, func(all []float32) {
+		to := all[row*len(stored):][:len(stored)]
+		for i, b := range stored {
+			to[i] = fraction[b]
 		}
-		return nil
-	}
-	if c.values() == 0 {
-		return nil
-	}
-	var readErr, err error
-	if n := c.values(); c.Bytes {
-		err = tensors.MutableFlatData(t, func(to []float32) {
-			readErr = each(func(row int, part []byte) { expand(to[row*n:(row+1)*n], part) })
-		})
-	} else {
-		err = t.MutableBytes(func(to []byte) {
-			readErr = each(func(row int, part []byte) { copy(to[row*len(part):], part) })
-		})
-	}
-	if readErr != nil {
-		return readErr
-	}
-	return err
+	})
 }
+
+// fraction has n/255 for each byte: the value that package data gives to a pixel.
+var fraction = func() (values [256]float32) {
+	for i := range values {
+		values[i] = float32(i) / 255
+	}
+	return values
+}()

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"golang.org/x/sys/unix"
 
@@ -47,15 +48,12 @@ func Keep(path string, ds data.Dataset, c Config) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if got, err := set.head.text(); err != nil || !equal(got, want) {
-		return nil, errors.Join(fmt.Errorf("packed: %s was written from other examples than those of %s, or with another Config: remove it to write it again", path, ds.Name()), err)
+	got, gotErr := set.head.text()
+	text, err := want.text()
+	if err = errors.Join(err, gotErr); err == nil && !bytes.Equal(got, text) {
+		err = fmt.Errorf("packed: %s was written from other examples than those of %s, or with another Config: remove it to write it again", path, ds.Name())
 	}
-	return set, nil
-}
-
-func equal(text []byte, h head) bool {
-	other, err := h.text()
-	return err == nil && string(text) == string(other)
+	return set, err
 }
 
 // writeOnce writes a file unless another process does.
@@ -98,27 +96,20 @@ func headOf(ds data.Dataset, c Config) (head, error) {
 	if h.Labels, err = columnsOf(labels, false); err != nil {
 		return h, err
 	}
-	if nativeOrder() != byteOrder {
-		return h, fmt.Errorf("this machine's byte order is %s: only %s is supported", nativeOrder(), byteOrder)
+	if len(inputs) == 0 || h.record() == 0 {
+		return h, fmt.Errorf("an example has %s and %s of %d bytes together", plural.Of(len(inputs), "input"), plural.Of(len(labels), "label"), h.record())
 	}
-	return h, h.check()
+	return h, nil
 }
 
-func nativeOrder() string {
-	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
-		return "little"
-	}
-	return "big"
-}
-
-func columnsOf(all []*tensors.Tensor, asBytes bool) ([]column, error) {
-	var columns []column
+// columnsOf describes tensors of a batch.
+func columnsOf(all []*tensors.Tensor, asBytes bool) (columns []column, err error) {
 	for _, t := range all {
-		c, err := columnOf(t, asBytes)
-		if err != nil {
-			return nil, err
+		shape := t.Shape()
+		if shape.DType.Bits()%8 != 0 || shape.DType.Bits() == 0 {
+			return nil, fmt.Errorf("%s: values smaller than a byte can't be written", shape)
 		}
-		columns = append(columns, c)
+		columns = append(columns, column{shape.DType.String(), slices.Clone(shape.Dimensions[1:]), asBytes && shape.DType == dtypes.Float32})
 	}
 	return columns, nil
 }
@@ -136,19 +127,7 @@ func write(path string, ds data.Dataset, h head) error {
 	if err := checkRoom(filepath.Dir(path), size); err != nil {
 		return err
 	}
-	reader, writer := io.Pipe()
-	written := make(chan error, 1)
-	go func() {
-		err := writeAll(writer, text, ds, h)
-		_ = writer.CloseWithError(err) // It returns no error.
-		written <- err
-	}()
-	fileErr := fetch.WriteFile(path, reader, size, "")
-	_ = reader.Close() // Likewise. If writing has failed, writeAll ends.
-	if err := <-written; err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		return err
-	}
-	return fileErr
+	return fetch.Write(path, size, "", func(w io.Writer) error { return writeAll(w, text, ds, h) })
 }
 
 // comparedEpochs is the number of epochs that are compared. Some changes are rare.
@@ -173,7 +152,7 @@ func sameInAllEpochs(ds data.Dataset) error {
 		if err != nil {
 			return err
 		}
-		if !slices.EqualFunc(first, other, bytes.Equal) {
+		if !bytes.Equal(first, other) {
 			return fmt.Errorf("the examples of %s differ between epochs: write the dataset first, and augment what packed.Open returns", ds.Name())
 		}
 	}
@@ -181,22 +160,15 @@ func sameInAllEpochs(ds data.Dataset) error {
 }
 
 // contents returns the bytes of a batch's tensors, and frees them.
-func contents(inputs, labels []*tensors.Tensor, err error) (all [][]byte, _ error) {
-	if err != nil {
-		return nil, err
-	}
+func contents(inputs, labels []*tensors.Tensor, err error) (all []byte, _ error) {
 	batch := slices.Concat(inputs, labels)
 	defer load.Finalize(batch)
 	for _, t := range batch {
-		var content []byte
-		if !t.Shape().IsZeroSize() {
-			if err := t.ConstBytes(func(bytes []byte) { content = slices.Clone(bytes) }); err != nil {
-				return nil, err
-			}
+		if err == nil && !t.Shape().IsZeroSize() {
+			err = t.ConstBytes(func(bytes []byte) { all = append(all, bytes...) })
 		}
-		all = append(all, content)
 	}
-	return all, nil
+	return all, err
 }
 
 // checkRoom refuses a file that doesn't fit, before hours of decoding.
@@ -219,18 +191,18 @@ func writeAll(w io.Writer, text []byte, ds data.Dataset, h head) error {
 	if _, err := w.Write(text); err != nil {
 		return err
 	}
-	n := int(min(max(batchBytes/max(h.record(), 1), 1), 1024))
 	var sums []byte
-	for begin := 0; begin < h.Examples; begin += n {
-		indices := make([]int, min(n, h.Examples-begin))
-		for i := range indices {
-			indices[i] = begin + i
-		}
-		records, err := encode(ds, indices, h)
+	for indices := range load.Cut(0, h.Examples, int(min(max(batchBytes/h.record(), 1), 1024))) {
+		columns, err := h.encode(ds, indices)
 		if err != nil {
 			return err
 		}
-		for _, record := range records {
+		for row := range indices {
+			var record []byte
+			for _, column := range columns {
+				n := len(column) / len(indices)
+				record = append(record, column[row*n:][:n]...)
+			}
 			sums = binary.LittleEndian.AppendUint32(sums, crc32.Checksum(record, castagnoli))
 			if _, err := w.Write(record); err != nil {
 				return err
@@ -241,49 +213,44 @@ func writeAll(w io.Writer, text []byte, ds data.Dataset, h head) error {
 	return err
 }
 
-// encode returns the records of some examples.
-func encode(ds data.Dataset, indices []int, h head) ([][]byte, error) {
+// encode returns the bytes of the columns of some examples.
+func (h head) encode(ds data.Dataset, indices []int) (columns [][]byte, err error) {
 	inputs, labels, err := ds.Batch(indices)
 	if err != nil {
 		return nil, err
 	}
 	all := append(inputs, labels...)
 	defer load.Finalize(all)
+	first, last := indices[0], indices[len(indices)-1]
 	if len(inputs) != len(h.Inputs) || len(labels) != len(h.Labels) {
-		return nil, fmt.Errorf("examples %d to %d of %s have %s and %s, the first one has %d and %d", indices[0], indices[len(indices)-1], ds.Name(),
+		return nil, fmt.Errorf("examples %d to %d of %s have %s and %s, the first one has %d and %d", first, last, ds.Name(),
 			plural.Of(len(inputs), "input"), plural.Of(len(labels), "label"), len(h.Inputs), len(h.Labels))
 	}
-	records := make([][]byte, len(indices))
 	for i, c := range h.columns() {
-		if want := c.make(len(indices)).Shape(); !all[i].Shape().Equal(want) {
-			return nil, fmt.Errorf("examples %d to %d of %s are %s instead of %s: all must have the shape of the first one", indices[0], indices[len(indices)-1], ds.Name(), all[i].Shape(), want)
+		if want := c.of(len(indices)); !all[i].Shape().Equal(want) {
+			return nil, fmt.Errorf("examples %d to %d of %s are %s instead of %s: all must have the shape of the first one", first, last, ds.Name(), all[i].Shape(), want)
 		}
-		if row, err := appendColumn(records, all[i], c); err != nil {
+		bytes, row, err := c.encode(all[i])
+		if err != nil {
 			return nil, fmt.Errorf("example %d of %s: %w", indices[row], ds.Name(), err)
 		}
+		columns = append(columns, bytes)
 	}
-	return records, nil
+	return columns, nil
 }
 
-// appendColumn appends the values of a tensor to the records of its rows. If one can't be encoded,
-// it returns its row.
-func appendColumn(records [][]byte, t *tensors.Tensor, c column) (row int, err error) {
-	if c.values() == 0 {
-		return 0, nil
+// encode returns what is stored of a tensor. If a value can't be encoded, it returns its row.
+func (c column) encode(t *tensors.Tensor) (stored []byte, row int, err error) {
+	if !c.Bytes || t.Shape().IsZeroSize() {
+		stored, err = contents([]*tensors.Tensor{t}, nil, nil)
+		return stored, 0, err
 	}
-	if c.Bytes {
-		n := c.values()
-		for row, values := range slices.Collect(slices.Chunk(tensors.MustCopyFlatData[float32](t), n)) {
-			if records[row], err = appendBytes(records[row], values); err != nil {
-				return row, err
-			}
+	n := c.stored()
+	for i, value := range tensors.MustCopyFlatData[float32](t) {
+		if !(value >= 0 && value <= 1) {
+			return nil, i / n, fmt.Errorf("value %d is %g: with Config.Bytes, values must be from 0 to 1: normalize later, by data.Augment, or leave Bytes off", i%n, value)
 		}
-		return 0, nil
+		stored = append(stored, byte(value*255+0.5))
 	}
-	return 0, t.ConstBytes(func(all []byte) {
-		n := c.stored()
-		for row := range records {
-			records[row] = append(records[row], all[row*n:(row+1)*n]...)
-		}
-	})
+	return stored, 0, nil
 }

@@ -11,10 +11,20 @@ import (
 	"strings"
 )
 
-// WriteFile writes all of r to path atomically: into a temporary file beside it, which is synced,
-// checked and renamed. A wrong size or SHA-256 is an error and leaves path unchanged; a size of 0
-// and an empty sum are not checked.
-func WriteFile(path string, r io.Reader, size int64, sum string) (err error) {
+// WriteFile writes all of r to path, as Write does.
+func WriteFile(path string, r io.Reader, size int64, sum string) error {
+	return Write(path, size, sum, func(w io.Writer) error {
+		if _, err := io.Copy(w, r); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+// Write writes what write writes to path atomically: into a temporary file beside it, which is
+// synced, checked and renamed. A wrong size or SHA-256 is an error and leaves path unchanged, as an
+// error of write does; a size of 0 and an empty sum are not checked.
+func Write(path string, size int64, sum string, write func(io.Writer) error) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err
@@ -25,7 +35,10 @@ func WriteFile(path string, r io.Reader, size int64, sum string) (err error) {
 		}
 	}()
 	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(tmp, hash), r)
+	if err := write(io.MultiWriter(tmp, hash)); err != nil {
+		return errors.Join(err, tmp.Close())
+	}
+	n, err := tmp.Seek(0, io.SeekCurrent)
 	if err == nil {
 		err = tmp.Chmod(0o644)
 	}
