@@ -24,18 +24,9 @@ type Archive struct {
 // the archive, and removes it when it has extracted the files. It blocks. Several goroutines and
 // processes may call it concurrently: one downloads, the others wait. progress may be nil.
 func (s Set) Fetch(ctx context.Context, dir string, progress io.Writer) error {
-	if s.find(dir) != "" {
-		return nil
-	}
-	unlock, err := fetch.Lock(ctx, filepath.Join(dir, s.Package), progress)
+	have := func() bool { return s.find(dir) != "" }
+	err := fetch.Once(ctx, filepath.Join(dir, s.Package), progress, have, func() error { return s.get(ctx, dir, progress) })
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.Package, err)
-	}
-	defer unlock()
-	if s.find(dir) != "" { // Another process was faster.
-		return nil
-	}
-	if err := s.get(ctx, dir, progress); err != nil {
 		return fmt.Errorf("%s: %w", s.Package, err)
 	}
 	return nil

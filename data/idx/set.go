@@ -6,90 +6,123 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gonbatch/data"
+	"gonbatch/internal/fetch"
 	"gonbatch/internal/plural"
 )
 
 // Side is the side of an image in MNIST's layout, in pixels.
 const Side = 28
 
-// Set is a dataset in a folder.
+// Set is a dataset in four files.
 type Set struct {
 	Package   string // Package names the dataset in messages: "mnist".
 	Title     string // Title is the dataset's own name: "MNIST".
-	Dir       string
 	Classes   int
 	Mean, Std float32 // Mean and Std of the pixels, from 0 to 1.
-	// Any accepts files of any size and content, as long as they are in MNIST's layout. Otherwise
-	// they must have the given SHA-256.
-	Any bool
+
+	TestLabels, TrainLabels, TestImages, TrainImages File
+
+	Addresses []string // Addresses have the compressed files; each ends in a slash.
+	Fallback  Fallback // Fallback is used if the addresses fail.
 }
 
-// Part is a part of a dataset, such as the images for training.
-type Part struct {
-	Name           string // Name of the images in messages.
-	Images, Labels File
+// File is an IDX file: its name, size and SHA-256, and the size and SHA-256 of its compressed form,
+// which has the same name with .gz.
+type File struct {
+	Name     string
+	Size     int64
+	SHA256   string
+	GzSize   int64
+	GzSHA256 string
 }
 
-// Load reads the images for training and those for testing.
-func (s Set) Load(train, test Part) (trainSet, testSet *data.Images, err error) {
-	if trainSet, err = s.load(train); err != nil {
-		return nil, nil, err
+// Files returns all files. The smallest are first, so an unreachable address shows at once.
+func (s Set) Files() []File {
+	return []File{s.TestLabels, s.TrainLabels, s.TestImages, s.TrainImages}
+}
+
+// Have reports whether dir has all files, by their sizes.
+func (s Set) Have(dir string) bool {
+	return !slices.ContainsFunc(s.Files(), func(f File) bool { return !fetch.Have(filepath.Join(dir, f.Name), f.Size) })
+}
+
+// Load reads the images for training and those for testing. The files must have the set's SHA-256.
+func (s Set) Load(dir string) (train, test *data.Images, err error) {
+	return s.loadBoth(dir, File.genuine)
+}
+
+// LoadAny is like Load for files of any size and content, as long as they are in MNIST's layout.
+func (s Set) LoadAny(dir string) (train, test *data.Images, err error) {
+	return s.loadBoth(dir, func(File, []byte) error { return nil })
+}
+
+// loadBoth reads both parts, and checks the content of each file.
+func (s Set) loadBoth(dir string, check func(File, []byte) error) (train, test *data.Images, err error) {
+	l := loader{s, dir, check}
+	if train, err = l.load(s.Package+"-train", s.TrainImages, s.TrainLabels); err == nil {
+		test, err = l.load(s.Package+"-test", s.TestImages, s.TestLabels)
 	}
-	if testSet, err = s.load(test); err != nil {
-		return nil, nil, err
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", s.Package, err)
 	}
-	return trainSet, testSet, nil
+	return train, test, nil
 }
 
-func (s Set) load(p Part) (*data.Images, error) {
-	size, pixels, err := s.read(p.Images, 3)
+// loader reads files in a folder.
+type loader struct {
+	Set
+	dir   string
+	check func(File, []byte) error
+}
+
+func (l loader) load(name string, images, labels File) (*data.Images, error) {
+	size, pixels, err := l.read(images, 3)
 	if err != nil {
 		return nil, err
 	}
 	if size[1] != Side || size[2] != Side {
-		return nil, fmt.Errorf("%s: %s has images of %dx%d pixels, not %dx%d", s.Package, s.path(p.Images), size[1], size[2], Side, Side)
+		return nil, fmt.Errorf("%s has images of %dx%d pixels, not %dx%d", filepath.Join(l.dir, images.Name), size[1], size[2], Side, Side)
 	}
-	_, classOf, err := s.read(p.Labels, 1)
+	_, classOf, err := l.read(labels, 1)
 	if err != nil {
 		return nil, err
 	}
 	if len(classOf) != size[0] {
-		return nil, fmt.Errorf("%s: %s has %s, but %s has %s", s.Package, s.path(p.Images), plural.Of(size[0], "image"), p.Labels.Name, plural.Of(len(classOf), "label"))
+		return nil, fmt.Errorf("%s has %s, but %s has %s", filepath.Join(l.dir, images.Name), plural.Of(size[0], "image"), labels.Name, plural.Of(len(classOf), "label"))
 	}
 	set, err := data.NewImages(data.ImagesConfig{
-		Name: p.Name, Height: Side, Width: Side, Channels: 1, Classes: s.Classes,
-		Pixels: pixels, Labels: classOf, Mean: []float32{s.Mean}, Std: []float32{s.Std},
+		Name: name, Height: Side, Width: Side, Channels: 1, Classes: l.Classes,
+		Pixels: pixels, Labels: classOf, Mean: []float32{l.Mean}, Std: []float32{l.Std},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", s.Package, s.Dir, err)
+		return nil, fmt.Errorf("%s: %w", l.dir, err)
 	}
 	return set, nil
 }
 
-func (s Set) path(f File) string { return filepath.Join(s.Dir, f.Name) }
-
-func (s Set) read(f File, rank int) (size []int, values []uint8, err error) {
-	content, err := os.ReadFile(s.path(f))
+func (l loader) read(f File, rank int) (size []int, values []uint8, err error) {
+	path := filepath.Join(l.dir, f.Name)
+	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w; %s.Fetch downloads it", s.Package, err, s.Package)
+		return nil, nil, fmt.Errorf("%w; %s.Fetch downloads it", err, l.Package)
 	}
-	if err := s.genuine(f, content); err != nil {
-		return nil, nil, err
+	if err := l.check(f, content); err != nil {
+		return nil, nil, fmt.Errorf("%s is not %s's file: %w; remove it, and it is downloaded again", path, l.Title, err)
 	}
-	size, values, err = parse(content, rank)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %s: %w", s.Package, s.path(f), err)
+	if size, values, err = parse(content, rank); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return size, values, nil
+	return size, values, err
 }
 
 // genuine returns an error if the content is not the file's.
-func (s Set) genuine(f File, content []byte) error {
+func (f File) genuine(content []byte) error {
 	sum := sha256.Sum256(content)
-	if got := hex.EncodeToString(sum[:]); !s.Any && got != f.SHA256 {
-		return fmt.Errorf("%s: %s is not %s's file: it has SHA-256 %s, not %s; remove it, and it is downloaded again", s.Package, s.path(f), s.Title, got, f.SHA256)
+	if got := hex.EncodeToString(sum[:]); got != f.SHA256 {
+		return fmt.Errorf("it has SHA-256 %s, not %s", got, f.SHA256)
 	}
 	return nil
 }

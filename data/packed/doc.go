@@ -1,7 +1,7 @@
 // Package packed keeps the examples of a dataset decoded, in one file from which later training
 // runs read them. It pays for a training run of many epochs whose images take long to decode;
-// FFCV's files do the same for PyTorch (Leclerc et al., FFCV: Accelerating Training by Removing Data
-// Bottlenecks, 2023).
+// FFCV's files do the same for PyTorch (Leclerc et al., FFCV: Accelerating Training by Removing
+// Data Bottlenecks, 2023).
 //
 //	folder, err := data.ImageFolder("photos", data.FolderConfig{Height: 224, Width: 224})
 //	photos, err := packed.Keep("photos.packed", folder, packed.Config{Bytes: true})

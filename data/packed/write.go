@@ -39,10 +39,12 @@ func Keep(path string, ds data.Dataset, c Config) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("packed: %s: %w", ds.Name(), err)
 	}
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		if err := writeOnce(path, ds, want); err != nil {
-			return nil, fmt.Errorf("packed: write %s: %w", path, err)
-		}
+	have := func() bool {
+		_, err := os.Stat(path)
+		return !errors.Is(err, os.ErrNotExist)
+	}
+	if err := fetch.Once(context.Background(), path, nil, have, func() error { return write(path, ds, want) }); err != nil {
+		return nil, fmt.Errorf("packed: write %s: %w", path, err)
 	}
 	set, err := Open(path)
 	if err != nil {
@@ -54,19 +56,6 @@ func Keep(path string, ds data.Dataset, c Config) (*Set, error) {
 		err = fmt.Errorf("packed: %s was written from other examples than those of %s, or with another Config: remove it to write it again", path, ds.Name())
 	}
 	return set, err
-}
-
-// writeOnce writes a file unless another process does.
-func writeOnce(path string, ds data.Dataset, h head) error {
-	unlock, err := fetch.Lock(context.Background(), path, nil)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return write(path, ds, h)
 }
 
 // Write writes the examples of a dataset to a file, which it replaces when all are written. Write

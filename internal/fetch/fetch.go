@@ -67,19 +67,10 @@ func (o Options) withDefaults() Options {
 // others wait for it.
 func File(ctx context.Context, src Source, path string, opts Options) error {
 	src.Name = cmp.Or(src.Name, filepath.Base(path))
-	if Have(path, src.Size) {
-		return nil
-	}
-	unlock, err := Lock(ctx, path, opts.Progress)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if Have(path, src.Size) { // Another process was faster.
-		return nil
-	}
-	d := &download{Source: src, Options: opts.withDefaults(), path: path}
-	return d.run(ctx)
+	return Once(ctx, path, opts.Progress, func() bool { return Have(path, src.Size) }, func() error {
+		d := &download{Source: src, Options: opts.withDefaults(), path: path}
+		return d.run(ctx)
+	})
 }
 
 // Have reports whether path is a regular file of that size, or of any size if size is 0. It follows

@@ -47,6 +47,23 @@ func Lock(ctx context.Context, path string, progress io.Writer) (unlock func(), 
 	}, nil
 }
 
+// Once calls get unless have reports that its result is there. It holds the lock of path meanwhile,
+// so that of several goroutines and processes one calls get, and the others wait.
+func Once(ctx context.Context, path string, progress io.Writer, have func() bool, get func() error) error {
+	if have() {
+		return nil
+	}
+	unlock, err := Lock(ctx, path, progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if have() { // Another process was faster.
+		return nil
+	}
+	return get()
+}
+
 // hidden returns the name of a hidden file beside path.
 func hidden(path, suffix string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+suffix)

@@ -51,23 +51,14 @@ func (p pack) get(ctx context.Context, dest string, have func() bool, opts Optio
 
 // once runs get with a temporary folder beside dest, under dest's lock, unless everything is there.
 func once(ctx context.Context, dest string, have func() bool, opts Options, get func(tmp string) error) error {
-	if have() {
-		return nil
-	}
-	unlock, err := Lock(ctx, dest, opts.Progress)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if have() {
-		return nil
-	}
-	tmp, err := scratch(dest)
-	if err != nil {
-		return fmt.Errorf("fetch %s: %w", dest, err)
-	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
-	return get(tmp)
+	return Once(ctx, dest, opts.Progress, have, func() error {
+		tmp, err := scratch(dest)
+		if err != nil {
+			return fmt.Errorf("fetch %s: %w", dest, err)
+		}
+		defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
+		return get(tmp)
+	})
 }
 
 // scratch creates a temporary folder beside dest: on the same file system, with the space that dest
