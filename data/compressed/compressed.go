@@ -6,7 +6,6 @@
 package compressed
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -51,7 +50,7 @@ func NewReader(file io.ReaderAt, size int64) (io.ReadCloser, error) {
 	plain := io.NewSectionReader(file, 0, size)
 	switch kind {
 	case Gzip:
-		z, err := newMembers(plain)
+		z, err := gzip.NewReader(plain)
 		if err != nil {
 			return nil, Explain(err)
 		}
@@ -82,52 +81,3 @@ func Explain(err error) error {
 	}
 	return fmt.Errorf("%w: copy the file again, or make it again", err)
 }
-
-// members is the content of a gzip file: of its members, one after the other. Zeros behind the last
-// one fill up a block of a tape or a disk, and are ignored, as gzip does.
-type members struct {
-	z    *gzip.Reader
-	file *bufio.Reader
-}
-
-func newMembers(file io.Reader) (*members, error) {
-	m := &members{file: bufio.NewReader(file)}
-	var err error
-	if m.z, err = gzip.NewReader(m.file); err == nil {
-		m.z.Multistream(false)
-	}
-	return m, err
-}
-
-// Read implements io.Reader.
-func (m *members) Read(p []byte) (int, error) {
-	n, err := m.z.Read(p)
-	switch {
-	case !errors.Is(err, io.EOF):
-		return n, err
-	case n > 0:
-		return n, nil
-	}
-	for padded := false; ; padded = true {
-		next, err := m.file.ReadByte()
-		switch {
-		case err != nil:
-			return 0, err
-		case next == 0:
-			continue
-		case padded:
-			return 0, gzip.ErrHeader
-		}
-		if err := m.file.UnreadByte(); err != nil {
-			return 0, err
-		}
-		if err := m.z.Reset(m.file); err != nil {
-			return 0, err
-		}
-		m.z.Multistream(false)
-		return m.Read(p)
-	}
-}
-
-// Close implements io.Closer.
-func (m *members) Close() error { return m.z.Close() }

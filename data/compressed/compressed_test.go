@@ -38,15 +38,13 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestMembers: a gzip file may have several members, and zeros behind the last one.
+// TestMembers: a gzip file may have several members, but nothing else.
 func TestMembers(t *testing.T) {
 	a, b := compressedtest.Gzip(t, "hello, "), compressedtest.Gzip(t, strings.Repeat("world", 100_000))
-	for _, padding := range []int{0, 1, 9, 10, 512, 100_000} {
-		if got, err := readAll(a + b + strings.Repeat("\x00", padding)); len(got) != 7+500_000 || err != nil {
-			t.Errorf("%d zeros: %d bytes, %v", padding, len(got), err)
-		}
+	if got, err := readAll(a + b); len(got) != 7+500_000 || err != nil {
+		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	for _, wrong := range []string{a + "\x00" + b, a + "x", a + b[:4]} {
+	for _, wrong := range []string{a + "\x00" + b, a + strings.Repeat("\x00", 512), a + "x", a + b[:4]} {
 		if got, err := readAll(wrong); err == nil {
 			t.Errorf("%d bytes, and no error", len(got))
 		}

@@ -3,11 +3,9 @@ package tarset
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"math/bits"
+	"math/big"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -22,59 +20,28 @@ var (
 // content: too few of them, or so many that they don't fit into memory. It lets through what it
 // can't read.
 func checkArray(content []byte) error {
-	head, values, ok := cutHead(content)
-	if !ok {
-		return nil
-	}
-	size, shape := arrayType.FindSubmatch(head), arrayShape.FindSubmatch(head)
-	if size == nil || shape == nil {
-		return nil
-	}
-	want, err := arraySize(string(size[1]), string(shape[1]))
-	if err != nil {
-		return fmt.Errorf("an array of shape (%s): %w: the file is damaged", shape[1], err)
-	}
-	if got := uint64(len(values)); got != want {
-		return fmt.Errorf("an array of shape (%s) with values of %s bytes has %d bytes instead of %d: it is truncated or damaged", shape[1], size[1], got, want)
-	}
-	return nil
-}
-
-// cutHead returns the head of an array, and the bytes after it.
-func cutHead(content []byte) (head, values []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(content, []byte("\x93NUMPY"))
 	if !ok || len(rest) < 6 {
-		return nil, nil, false
+		return nil
 	}
-	size, begin := uint64(binary.LittleEndian.Uint16(rest[2:])), uint64(4)
+	begin, size := 4, uint32(binary.LittleEndian.Uint16(rest[2:]))
 	if rest[0] > 1 {
-		size, begin = uint64(binary.LittleEndian.Uint32(rest[2:])), 6
+		begin, size = 6, binary.LittleEndian.Uint32(rest[2:])
 	}
-	if begin+size > uint64(len(rest)) {
-		return nil, nil, false
+	if rest = rest[begin:]; uint64(size) > uint64(len(rest)) {
+		return nil
 	}
-	return rest[begin : begin+size], rest[begin+size:], true
-}
-
-// arraySize returns the bytes of an array.
-func arraySize(value, shape string) (uint64, error) {
-	size, err := strconv.ParseUint(value, 10, 64)
-	if err != nil {
-		return 0, err
+	value, shape := arrayType.FindSubmatch(rest[:size]), arrayShape.FindSubmatch(rest[:size])
+	if value == nil || shape == nil {
+		return nil
 	}
-	for dimension := range strings.SplitSeq(shape, ",") {
-		if dimension = strings.TrimSpace(dimension); dimension == "" {
-			continue
-		}
-		n, err := strconv.ParseUint(dimension, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		high, low := bits.Mul64(size, n)
-		if high != 0 {
-			return 0, errors.New("that is larger than any memory")
-		}
-		size = low
+	want := big.NewInt(1) // The shape of a damaged file may be larger than any memory.
+	for _, number := range append(strings.Fields(strings.ReplaceAll(string(shape[1]), ",", " ")), string(value[1])) {
+		n, _ := new(big.Int).SetString(number, 10)
+		want.Mul(want, n)
 	}
-	return size, nil
+	if got := int64(len(rest)) - int64(size); want.Cmp(big.NewInt(got)) != 0 {
+		return fmt.Errorf("an array of shape (%s) with values of %s bytes has %d bytes instead of %d: it is truncated or damaged", shape[1], value[1], got, want)
+	}
+	return nil
 }

@@ -11,16 +11,22 @@ import (
 
 // content is what is in a shard: a tar file, decompressed while it is read.
 type content struct {
-	from io.Reader
-	read int64  // Bytes, with those that were skipped.
-	tail []byte // The newest ones, up to a block.
+	from  io.Reader
+	kind  compressed.Kind
+	read  int64 // Bytes, with those that were skipped.
+	zeros int   // At the end of what was read.
 }
+
+func newContent(from io.Reader) *content { return &content{from: from} }
 
 func (c *content) Read(to []byte) (int, error) {
 	n, err := c.from.Read(to)
 	c.read += int64(n)
-	c.tail = append(c.tail, to[max(0, n-block):n]...)
-	c.tail = append(c.tail[:0], c.tail[max(0, len(c.tail)-block):]...)
+	zeros := n - len(bytes.TrimRight(to[:n], "\x00"))
+	if zeros == n {
+		zeros += c.zeros
+	}
+	c.zeros = zeros
 	return n, err
 }
 
@@ -34,14 +40,14 @@ type seekable struct {
 func (s seekable) Seek(offset int64, whence int) (at int64, err error) {
 	at, err = s.file.Seek(offset, whence)
 	if at != s.read {
-		s.read, s.tail = at, s.tail[:0]
+		s.read, s.zeros = at, 0
 	}
 	return at, err
 }
 
-// ended reports whether tar's mark of the end is the newest that was read, after these bytes.
+// ended reports whether tar's mark of the end, a block of zeros, was read after these bytes.
 func (c *content) ended(after int64) bool {
-	return c.read >= after+block && c.read%block == 0 && len(c.tail) == block && len(bytes.Trim(c.tail, "\x00")) == 0
+	return c.read >= after+block && c.zeros >= block
 }
 
 // withContent opens a shard and closes it. The reader reads the content, and can seek if it is not
@@ -60,7 +66,10 @@ func withContent(f files.File, use func(*content, io.Reader) error) error {
 		return err
 	}
 	defer from.Close()
-	c := &content{from: from}
+	c := newContent(from)
+	if c.kind, err = compressed.KindOf(file); err != nil {
+		return err
+	}
 	if plain, ok := from.(io.Seeker); ok {
 		return use(c, seekable{c, plain})
 	}

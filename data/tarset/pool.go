@@ -17,62 +17,49 @@ type pool struct {
 	open  map[int]*shard
 }
 
-// shard is an open shard, or one that is being opened.
+// shard is an open shard.
 type shard struct {
-	once  sync.Once
-	file  *os.File
-	err   error
+	*os.File
 	users int
 }
 
-func newPool(list []files.File) *pool { return &pool{files: list, open: map[int]*shard{}} }
-
-// read reads a part of a shard.
+// read reads a part of a shard, and tar's mark of the end after it.
 func (p *pool) read(number int, begin, end int64) ([]byte, error) {
-	s := p.take(number)
-	defer p.release(number, s)
-	s.once.Do(func() { s.file, s.err = p.files[number].Open() })
-	if s.err != nil {
-		return nil, s.err
+	s, err := p.take(number)
+	if err != nil {
+		return nil, err
 	}
-	content := make([]byte, end-begin)
-	_, err := s.file.ReadAt(content, begin)
-	return content, err
-}
-
-func (p *pool) take(number int) *shard {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.open[number]
-	if s == nil {
-		p.makeRoom()
-		s = &shard{}
-		p.open[number] = s
-	}
-	s.users++
-	return s
-}
-
-// makeRoom closes a shard, if there are too many. One that is in use stays open.
-func (p *pool) makeRoom() {
-	if len(p.open) < mostOpen {
-		return
-	}
-	for number, s := range p.open {
-		if s.users == 0 {
-			delete(p.open, number)
-			_ = s.file.Close() // It was only read.
-			return
-		}
-	}
-}
-
-// release forgets a shard that can't be opened, so that it is tried again.
-func (p *pool) release(number int, s *shard) {
+	content := make([]byte, end-begin+2*block)
+	_, err = s.ReadAt(content[:end-begin], begin)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.users--
-	if s.err != nil && p.open[number] == s {
-		delete(p.open, number)
+	return content, err
+}
+
+// take returns an open shard. If there are too many, it closes others that are not in use.
+func (p *pool) take(number int) (*shard, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[number] == nil {
+		p.mu.Unlock()
+		file, err := p.files[number].Open()
+		p.mu.Lock()
+		if err != nil {
+			return nil, err
+		}
+		for other, s := range p.open {
+			if len(p.open) >= mostOpen && s.users == 0 {
+				delete(p.open, other)
+				_ = s.Close() // It was only read.
+			}
+		}
+		if p.open[number] == nil {
+			p.open[number] = &shard{File: file}
+		} else { // Another goroutine was faster.
+			_ = file.Close()
+		}
 	}
+	p.open[number].users++
+	return p.open[number], nil
 }

@@ -1,12 +1,12 @@
 package tarset
 
 import (
-	"archive/tar"
 	"bytes"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -21,38 +21,23 @@ type Sample struct {
 	contents   [][]byte
 }
 
-// parse reads the part of a shard that has a sample.
-func parse(shard string, part []byte) (*Sample, error) {
-	s := &Sample{Shard: shard}
-	members := tar.NewReader(bytes.NewReader(part))
-	for {
-		head, err := members.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		key, extension, ok := split(head)
-		if !ok {
-			continue
-		}
-		if s.Key != key && len(s.contents) > 0 {
-			return nil, fmt.Errorf("there is %q within the sample %q", key, s.Key)
-		}
-		if head.Size > int64(len(part)) {
-			return nil, fmt.Errorf("%s has %d bytes, but the sample only %d", head.Name, head.Size, len(part))
-		}
-		content := make([]byte, head.Size)
-		if _, err := io.ReadFull(members, content); err != nil {
-			return nil, err
-		}
-		s.Key, s.extensions, s.contents = key, append(s.extensions, extension), append(s.contents, content)
-	}
-	if len(s.contents) == 0 {
+// parse reads a shard that has one sample.
+func parse(shard string, content []byte) (*Sample, error) {
+	from := newContent(bytes.NewReader(content))
+	r := newReader(shard, from, from, 0)
+	s, err := r.next()
+	if errors.Is(err, io.EOF) {
 		return nil, errors.New("there is no sample")
 	}
-	return s, nil
+	if err == nil {
+		if _, err = r.next(); errors.Is(err, io.EOF) {
+			return s, nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("there is %q within the sample %q", r.last, s.Key)
+	}
+	return nil, err
 }
 
 // Extensions returns the extensions of the members, such as jpg and cls, in the order of the shard.
@@ -78,27 +63,25 @@ func (s *Sample) find(extensions []string) (found string, content []byte, err er
 
 // keys follows the members of a shard, in order, and refuses those that are in no order.
 type keys struct {
-	key   string
-	names map[string]bool // Extensions of the sample; nil before the first one.
-	seed  maphash.Seed
-	seen  map[uint64]bool // Hashes of keys.
+	key        string
+	extensions []string // Of the sample; none before the first one.
+	seed       maphash.Seed
+	seen       map[uint64]bool // Hashes of keys.
 }
-
-func newKeys() *keys { return &keys{seed: maphash.MakeSeed(), seen: map[uint64]bool{}} }
 
 // add adds a member, and reports whether a sample begins with it.
 func (k *keys) add(key, extension string) (begins bool, err error) {
-	if begins = key != k.key || k.names == nil; begins {
+	if begins = key != k.key || len(k.extensions) == 0; begins {
 		hash := maphash.String(k.seed, key)
 		if k.seen[hash] {
 			return false, fmt.Errorf("the sample %q has begun earlier in the file: the members of a sample must be next to each other: make the tar file with --sort=name", key)
 		}
 		k.seen[hash] = true
-		k.key, k.names = key, map[string]bool{}
+		k.key, k.extensions = key, k.extensions[:0]
 	}
-	if k.names[extension] {
+	if slices.Contains(k.extensions, extension) {
 		return false, fmt.Errorf("the sample %q has two members .%s", key, extension)
 	}
-	k.names[extension] = true
+	k.extensions = append(k.extensions, extension)
 	return begins, nil
 }

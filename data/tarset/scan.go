@@ -2,10 +2,11 @@ package tarset
 
 import (
 	"archive/tar"
+	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
-	"os"
 	"strings"
 
 	"gonbatch/data/compressed"
@@ -17,86 +18,78 @@ const block = 512
 
 // scan returns where the samples of a shard begin, and where the last one ends.
 func scan(f files.File) (offsets []int64, err error) {
-	file, err := f.Open()
+	end := int64(0)
+	err = withContent(f, func(c *content, from io.Reader) error {
+		if c.kind != "" {
+			return fmt.Errorf("it is compressed by %s, so samples can't be read by number: read it with tarset.Stream, or unpack it with %s", c.kind, unpack[c.kind])
+		}
+		w := newWalker(c, from)
+		for {
+			m, err := w.next()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("byte %d: %w", w.at, err)
+			}
+			if m.begins {
+				offsets = append(offsets, w.at)
+			}
+			end = w.end
+		}
+	})
 	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // only read
-	if err := checkFormat(file, f.Size); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	s := scanner{file: io.NewSectionReader(file, 0, f.Size), keys: newKeys()}
-	if err := s.scan(); err != nil {
-		return nil, fmt.Errorf("%s: byte %d: %w", f.Path, s.at, err)
-	}
-	return append(s.offsets, s.end), nil
+	return append(offsets, end), nil
 }
 
-// checkFormat refuses files that are often taken for tar files.
-func checkFormat(file *os.File, size int64) error {
-	if size == 0 {
-		return errEmpty
-	}
-	switch kind, err := compressed.KindOf(file); {
-	case err != nil:
-		return err
-	case kind == compressed.Gzip:
-		return errors.New("it is compressed by gzip, so samples can't be read by number: read it with tarset.Stream, or unpack it with gunzip")
-	case kind == compressed.Zstd:
-		return errors.New("it is compressed by zstd, so samples can't be read by number: read it with tarset.Stream, or unpack it with zstd -d")
-	}
-	return nil
+// unpack are the commands that unpack files.
+var unpack = map[compressed.Kind]string{compressed.Gzip: "gunzip", compressed.Zstd: "zstd -d"}
+
+// walker walks over the members of a shard, in order.
+type walker struct {
+	content *content
+	members *tar.Reader
+	keys    keys
+	at, end int64 // Where the newest member begins, with its headers, and ends.
 }
 
-// scanner finds the samples of a shard.
-type scanner struct {
-	file    *io.SectionReader
-	at      int64 // Where the headers of the next member begin.
-	end     int64 // Of the last sample.
-	offsets []int64
-	keys    *keys
+// member is a member that belongs to a sample.
+type member struct {
+	key, extension string
+	size           int64
+	begins         bool // The sample begins with it.
 }
 
-func (s *scanner) scan() error {
-	members := tar.NewReader(s.file)
+func newWalker(c *content, from io.Reader) walker {
+	return walker{content: c, members: tar.NewReader(from), keys: keys{seed: maphash.MakeSeed(), seen: map[uint64]bool{}}}
+}
+
+// next returns the next member that belongs to a sample; io.EOF at the end, if the shard has its
+// end. Reading up to the end compares the checksum of a compressed file.
+func (w *walker) next() (m member, err error) {
 	for {
-		head, err := members.Next()
-		if errors.Is(err, io.EOF) {
-			return s.checkEnd()
+		head, err := w.members.Next()
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) && !w.content.ended(w.end) {
+			return m, compressed.ErrTruncated
 		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("the file is truncated: it ends within a member, after %d bytes", s.file.Size())
-		}
-		if err != nil {
-			return err
+		w.at = w.end
+		switch {
+		case errors.Is(err, io.EOF):
+			return m, cmp.Or(onlyZeros(w.content), io.EOF)
+		case err != nil:
+			return m, compressed.Explain(err)
 		}
 		if err := refuse(head); err != nil {
-			return err
+			return m, err
 		}
-		begin := s.at
-		if s.at, err = s.next(head); err != nil {
-			return err
-		}
+		w.end = (w.content.read + contentSize(head) + block - 1) / block * block
 		if key, extension, ok := split(head); ok {
-			if err := s.add(key, extension, begin); err != nil {
-				s.at = begin
-				return err
-			}
+			begins, err := w.keys.add(key, extension)
+			return member{key, extension, head.Size, begins}, err
 		}
 	}
-}
-
-// next returns where the headers of the member after this one begin.
-func (s *scanner) next(head *tar.Header) (int64, error) {
-	content, err := s.file.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return 0, err
-	}
-	size := contentSize(head)
-	if size > s.file.Size()-content {
-		return 0, fmt.Errorf("the file is truncated: it has %d bytes, and %s ends at byte %d", s.file.Size(), head.Name, content+size)
-	}
-	return (content + size + block - 1) / block * block, nil
 }
 
 // contentSize returns the size of a member's content in the file.
@@ -106,30 +99,6 @@ func contentSize(head *tar.Header) int64 {
 		return 0
 	}
 	return head.Size
-}
-
-// add adds a member, whose headers begin at a byte.
-func (s *scanner) add(key, extension string, begin int64) error {
-	begins, err := s.keys.add(key, extension)
-	if err != nil {
-		return err
-	}
-	if begins {
-		s.offsets = append(s.offsets, begin)
-	}
-	s.end = s.at
-	return nil
-}
-
-// checkEnd refuses a file that has no end, or something after it: samples would be missing.
-func (s *scanner) checkEnd() error {
-	if s.file.Size() < s.at+block {
-		return errors.New("the file is truncated: tar's mark of the end is missing")
-	}
-	if _, err := s.file.Seek(s.at, io.SeekStart); err != nil {
-		return err
-	}
-	return onlyZeros(s.file)
 }
 
 // isSparse reports whether a member has holes, so that it is smaller in the tar file.

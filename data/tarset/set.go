@@ -51,7 +51,7 @@ func Open(pattern string, c Config) (*Set, error) {
 	if index.len() == 0 {
 		return nil, fmt.Errorf("tarset: open %s: no samples in %s", pattern, plural.Of(len(shards), "shard"))
 	}
-	return &Set{config: c, shards: shards, index: index, pool: newPool(shards)}, nil
+	return &Set{config: c, shards: shards, index: index, pool: &pool{files: shards, open: map[int]*shard{}}}, nil
 }
 
 // find returns a complete configuration, and the shards.
