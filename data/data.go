@@ -83,3 +83,16 @@ func EpochBatch(ds Dataset, epoch int, indices []int) (inputs, labels []*tensors
 	}
 	return ds.Batch(indices)
 }
+
+// CheckNumbers returns an error if a dataset of n examples can't return a batch of these.
+func CheckNumbers(name string, indices []int, n int) error {
+	if len(indices) == 0 {
+		return fmt.Errorf("%s: a batch of no examples", name)
+	}
+	for _, i := range indices {
+		if i < 0 || i >= n {
+			return fmt.Errorf("%s: no example %d; there are 0 to %d", name, i, n-1)
+		}
+	}
+	return nil
+}

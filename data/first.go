@@ -50,7 +50,7 @@ type choice struct {
 func (c choice) settings(Dataset) string { return fmt.Sprintf("%s, length %d", c.by, c.n) }
 
 func (c choice) batch(ds Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	if err := checkNumbers(c.name, indices, c.n); err != nil {
+	if err := CheckNumbers(c.name, indices, c.n); err != nil {
 		return nil, nil, err
 	}
 	numbers := make([]int, len(indices))

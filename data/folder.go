@@ -249,7 +249,7 @@ func (f *Folder) Fingerprint() string {
 // Batch returns one input, [n, height, width, 3 or 1] float32, and, unless the set is unlabeled,
 // one tensor of labels, [n, 1] int32. See Dataset. An error names the file that can't be read.
 func (f *Folder) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	if err := checkNumbers(f.Name(), indices, f.Len()); err != nil {
+	if err := CheckNumbers(f.Name(), indices, f.Len()); err != nil {
 		return nil, nil, err
 	}
 	x := tensors.FromShape(shapes.Make(dtypes.Float32, len(indices), f.decoder.Height, f.decoder.Width, f.decoder.Channels()))
@@ -268,25 +268,17 @@ func (f *Folder) Batch(indices []int) (inputs, labels []*tensors.Tensor, err err
 	return []*tensors.Tensor{x}, []*tensors.Tensor{y}, nil
 }
 
-// read fills in the images. It returns the error of the first one that can't be read.
+// read fills in the images. It returns the error of one that can't be read.
 func (f *Folder) read(flat []float32, indices []int) error {
 	size := f.decoder.Height * f.decoder.Width * f.decoder.Channels()
-	errs := make([]error, len(indices))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0)) // This many images are in memory at once.
 	for row, index := range indices {
 		group.Go(func() error {
-			errs[row] = withFile(f.paths[index], func(file io.ReadSeeker) error {
+			return withFile(f.paths[index], func(file io.ReadSeeker) error {
 				return f.decoder.read(flat[row*size:(row+1)*size], file)
 			})
-			return nil
 		})
 	}
-	_ = group.Wait() // The errors are in errs.
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return group.Wait()
 }

@@ -115,7 +115,7 @@ func (d *Images) Fingerprint() string {
 // int32, which is the shape that GoMLX's sparse categorical losses and metrics take. See Dataset.
 func (d *Images) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	c := d.config
-	if err := checkNumbers(c.Name, indices, d.Len()); err != nil {
+	if err := CheckNumbers(c.Name, indices, d.Len()); err != nil {
 		return nil, nil, err
 	}
 	x := tensors.FromShape(shapes.Make(dtypes.Float32, len(indices), c.Height, c.Width, c.Channels))
@@ -127,19 +127,6 @@ func (d *Images) Batch(indices []int) (inputs, labels []*tensors.Tensor, err err
 		return nil, nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	return []*tensors.Tensor{x}, []*tensors.Tensor{y}, nil
-}
-
-// checkNumbers refuses a batch that a dataset of n examples can't have.
-func checkNumbers(name string, indices []int, n int) error {
-	if len(indices) == 0 {
-		return fmt.Errorf("%s: a batch of no examples", name)
-	}
-	for _, i := range indices {
-		if i < 0 || i >= n {
-			return fmt.Errorf("%s: no example %d; there are 0 to %d", name, i, n-1)
-		}
-	}
-	return nil
 }
 
 // labelTensor returns labels as [n, 1] int32.

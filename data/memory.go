@@ -88,7 +88,7 @@ func (m *memory) Fingerprint() string {
 
 // Batch implements Dataset.
 func (m *memory) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	if err := checkNumbers(m.name, indices, m.n); err != nil {
+	if err := CheckNumbers(m.name, indices, m.n); err != nil {
 		return nil, nil, err
 	}
 	if inputs, err = m.rows("input", m.inputs, indices); err != nil {

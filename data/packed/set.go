@@ -113,8 +113,8 @@ func (s *Set) Fingerprint() string {
 // Batch returns the inputs and labels that the written dataset has. See data.Dataset. An error
 // names the file and the example in it.
 func (s *Set) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	if len(indices) == 0 {
-		return nil, nil, fmt.Errorf("packed: %s: a batch of no examples", s.Name())
+	if err := data.CheckNumbers("packed: "+s.Name(), indices, s.Len()); err != nil {
+		return nil, nil, err
 	}
 	columns, record := s.head.columns(), make([]byte, s.head.record())
 	all := make([]*tensors.Tensor, len(columns))
@@ -138,9 +138,6 @@ func (s *Set) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error)
 
 // read reads the record of an example, and compares its checksum.
 func (s *Set) read(record []byte, index int) error {
-	if index < 0 || index >= s.Len() {
-		return fmt.Errorf("no example %d; there are 0 to %d", index, s.Len()-1)
-	}
 	number := sort.SearchInts(s.starts, index+1) - 1
 	from, i := s.shards[number], index-s.starts[number]
 	_, err := from.file.ReadAt(record, from.text+int64(i)*int64(len(record)))

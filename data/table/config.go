@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"gonbatch/data/files"
 )
 
 // Config says what the columns are. Names and values are used without spaces around them.
@@ -48,6 +50,9 @@ func (c Config) kind(format string) (string, error) {
 // layout says which columns a row of numbers has: inputs, then labels or the class.
 type layout struct {
 	Config
+	files   []files.File
+	format  Format
+	kind    string         // Everything that the numbers depend on besides the files.
 	known   []string       // All columns of the files.
 	used    []string       // Those of a row.
 	classes map[string]int // By name.

@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/data"
-	"gonbatch/data/files"
 )
 
 // Stream returns a stream of the rows of the files that a pattern names; see files.Find. Each file
@@ -24,40 +23,26 @@ import (
 // file is only checked as it is read: an error names it, the row and the column, and comes after
 // the rows before. If the files can be read in full before training, Open shuffles all rows.
 func Stream(pattern string, format Format, c Config) (data.Stream, error) {
-	if c.Name == "" {
-		c.Name = files.Name(pattern)
-	}
-	list, err := files.Find(pattern)
+	l, err := find(pattern, format, c)
 	if err != nil {
 		return nil, fmt.Errorf("table: %w", err)
 	}
-	if _, err := c.kind(format.Name()); err != nil {
-		return nil, fmt.Errorf("table: %w", err)
-	}
-	l, err := layoutOf(list[0], format, c)
-	if err != nil {
-		return nil, fmt.Errorf("table: %w", err)
-	}
-	return &stream{l, format, list}, nil
+	return stream{l}, nil
 }
 
 // stream is a data.Stream of files.
-type stream struct {
-	layout *layout
-	format Format
-	files  []files.File
-}
+type stream struct{ *layout }
 
-var _ data.NamedParts = (*stream)(nil)
+var _ data.NamedParts = stream{}
 
-func (s *stream) Name() string             { return s.layout.Name }
-func (s *stream) Parts() int               { return len(s.files) }
-func (s *stream) PartName(part int) string { return filepath.Base(s.files[part].Path) }
+func (s stream) Name() string             { return s.layout.Name }
+func (s stream) Parts() int               { return len(s.files) }
+func (s stream) PartName(part int) string { return filepath.Base(s.files[part].Path) }
 
 // Read implements data.Stream. An example is a row of numbers.
-func (s *stream) Read(part, _, skip int) iter.Seq2[any, error] {
+func (s stream) Read(part, _, skip int) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
-		err := s.layout.read(s.files[part], s.format, skip, func(row []byte) error {
+		err := s.read(s.files[part], skip, func(row []byte) error {
 			if !yield(bytes.Clone(row), nil) {
 				return errStopped
 			}
@@ -73,13 +58,13 @@ func (s *stream) Read(part, _, skip int) iter.Seq2[any, error] {
 var errStopped = errors.New("stopped")
 
 // Batch implements data.Stream.
-func (s *stream) Batch(examples []any) (inputs, labels []*tensors.Tensor, err error) {
+func (s stream) Batch(examples []any) (inputs, labels []*tensors.Tensor, err error) {
 	if len(examples) == 0 {
 		return nil, nil, fmt.Errorf("table: %s: a batch of no examples", s.Name())
 	}
-	numbers := make([]byte, 0, len(examples)*int(s.layout.rowSize()))
+	numbers := make([]byte, 0, len(examples)*int(s.rowSize()))
 	for _, row := range examples {
 		numbers = append(numbers, row.([]byte)...)
 	}
-	return s.layout.tensors(numbers)
+	return s.tensors(numbers)
 }

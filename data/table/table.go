@@ -55,52 +55,45 @@ var (
 // order. The first call for files and a configuration reads and checks all rows; later calls use
 // its result, also on other ranks. An error names the file, the row and the column.
 func Open(pattern string, format Format, c Config) (*Table, error) {
+	l, err := find(pattern, format, c)
+	if err != nil {
+		return nil, fmt.Errorf("table: %w", err)
+	}
+	kept, err := files.Keep(files.Derived{Files: l.files, Kind: l.kind, Dir: c.Dir}, l.write)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("table: %w", err)
+	case kept.Size == 0:
+		return nil, fmt.Errorf("table: open %s: no rows in %s", pattern, plural.Of(len(l.files), "file"))
+	case kept.Size%l.rowSize() != 0:
+		return nil, fmt.Errorf("table: the kept numbers are damaged: remove %s", kept.Path)
+	}
+	fingerprint := sync.OnceValue(func() string { return files.Fingerprint(l.files, l.kind+" "+kept.Hash()) })
+	return &Table{l, kept, fingerprint}, nil
+}
+
+// find finds files, and returns the layout of the first one.
+func find(pattern string, format Format, c Config) (l *layout, err error) {
 	if c.Name == "" {
 		c.Name = files.Name(pattern)
 	}
 	list, err := files.Find(pattern)
 	if err != nil {
-		return nil, fmt.Errorf("table: %w", err)
+		return nil, err
 	}
-	t, err := open(list, format, c)
-	if err != nil {
-		return nil, fmt.Errorf("table: %w", err)
-	}
-	if t.Len() == 0 {
-		return nil, fmt.Errorf("table: open %s: no rows in %s", pattern, plural.Of(len(list), "file"))
-	}
-	return t, nil
-}
-
-func open(list []files.File, format Format, c Config) (*Table, error) {
 	kind, err := c.kind(format.Name())
 	if err != nil {
 		return nil, err
 	}
-	l, err := layoutOf(list[0], format, c)
-	if err != nil {
-		return nil, err
-	}
-	kept, err := files.Keep(files.Derived{Files: list, Kind: kind, Dir: c.Dir}, func(w io.Writer) error {
-		return l.write(w, list, format)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if kept.Size%l.rowSize() != 0 {
-		return nil, fmt.Errorf("the kept numbers are damaged: remove %s", kept.Path)
-	}
-	fingerprint := sync.OnceValue(func() string { return files.Fingerprint(list, kind+" "+kept.Hash()) })
-	return &Table{l, kept, fingerprint}, nil
-}
-
-// layoutOf returns the layout of files like the first one.
-func layoutOf(first files.File, format Format, c Config) (l *layout, err error) {
-	err = withRows(first, format, func(rows Rows) (err error) {
+	err = withRows(list[0], format, func(rows Rows) (err error) {
 		l, err = newLayout(c, rows.Columns())
 		return err
 	})
-	return l, err
+	if err != nil {
+		return nil, err
+	}
+	l.files, l.format, l.kind = list, format, kind
+	return l, nil
 }
 
 // withRows opens a file and closes it.
@@ -118,10 +111,10 @@ func withRows(f files.File, format Format, use func(Rows) error) error {
 func (l *layout) rowSize() int64 { return 4 * int64(len(l.used)) }
 
 // write writes the numbers of all rows.
-func (l *layout) write(w io.Writer, list []files.File, format Format) error {
+func (l *layout) write(w io.Writer) error {
 	buffered := bufio.NewWriterSize(w, 1<<20)
-	for _, f := range list {
-		err := l.read(f, format, 0, func(row []byte) error {
+	for _, f := range l.files {
+		err := l.read(f, 0, func(row []byte) error {
 			_, err := buffered.Write(row)
 			return err
 		})
@@ -134,9 +127,9 @@ func (l *layout) write(w io.Writer, list []files.File, format Format) error {
 
 // read calls use for each row of a file after skipping the first ones, with its numbers, which are
 // valid until use returns.
-func (l *layout) read(f files.File, format Format, skip int, use func(row []byte) error) error {
+func (l *layout) read(f files.File, skip int, use func(row []byte) error) error {
 	numbers, row := make([]uint32, len(l.used)), make([]byte, 0, l.rowSize())
-	return withRows(f, format, func(rows Rows) error {
+	return withRows(f, l.format, func(rows Rows) error {
 		places, err := l.places(rows.Columns())
 		if err != nil {
 			return err
@@ -179,11 +172,17 @@ func (t *Table) Columns() (inputs, labels []string) {
 // Batch returns one input, and one tensor of labels if there are labels or a class; see Config and
 // data.Dataset.
 func (t *Table) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	numbers, err := t.read(indices)
-	if err != nil {
-		return nil, nil, fmt.Errorf("table: %s: %w", t.Name(), err)
+	if err := data.CheckNumbers("table: "+t.Name(), indices, t.Len()); err != nil {
+		return nil, nil, err
 	}
-	return t.layout.tensors(numbers)
+	size := int(t.layout.rowSize())
+	rows := make([]byte, len(indices)*size)
+	for i, index := range indices {
+		if _, err := t.kept.ReadAt(rows[i*size:(i+1)*size], int64(index)*int64(size)); err != nil {
+			return nil, nil, fmt.Errorf("table: %s: row %d: %w", t.Name(), index, err)
+		}
+	}
+	return t.layout.tensors(rows)
 }
 
 // tensors makes tensors of rows of numbers.
@@ -203,24 +202,6 @@ func (l *layout) tensors(numbers []byte) (inputs, labels []*tensors.Tensor, err 
 		err = tensors.MutableFlatData(y, func(flat []float32) { take(flat, numbers, width, split, math.Float32frombits) })
 	}
 	return []*tensors.Tensor{x}, []*tensors.Tensor{y}, err
-}
-
-// read reads rows.
-func (t *Table) read(indices []int) ([]byte, error) {
-	if len(indices) == 0 {
-		return nil, errors.New("a batch of no examples")
-	}
-	size := int(t.layout.rowSize())
-	rows := make([]byte, len(indices)*size)
-	for i, index := range indices {
-		if index < 0 || index >= t.Len() {
-			return nil, fmt.Errorf("no row %d; there are 0 to %d", index, t.Len()-1)
-		}
-		if _, err := t.kept.ReadAt(rows[i*size:(i+1)*size], int64(index)*int64(size)); err != nil {
-			return nil, fmt.Errorf("row %d: %w", index, err)
-		}
-	}
-	return rows, nil
 }
 
 // take converts some columns of rows of width numbers, beginning with column first.

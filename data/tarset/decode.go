@@ -3,6 +3,7 @@ package tarset
 import (
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"golang.org/x/sync/errgroup"
@@ -11,7 +12,7 @@ import (
 )
 
 // batch makes the tensors of n samples, on all processors. read reads one of them, and name names
-// it. The error is that of the first one that can't be decoded.
+// it.
 func (c Config) batch(n int, read func(i int) (*Sample, error), name func(i int) string) (inputs, labels []*tensors.Tensor, err error) {
 	if n == 0 {
 		return nil, nil, fmt.Errorf("tarset: %s: a batch of no examples", c.Name)
@@ -32,10 +33,9 @@ func (c Config) batch(n int, read func(i int) (*Sample, error), name func(i int)
 	return columns[:len(c.Inputs)], columns[len(c.Inputs):], nil
 }
 
-// rows decodes the samples. It returns the error of the first one that can't be read.
+// rows decodes the samples. It returns the error of one that can't be read.
 func (c Config) rows(n int, read func(i int) (*Sample, error)) (rows [][]*tensors.Tensor, err error) {
 	rows = make([][]*tensors.Tensor, n)
-	errs := make([]error, n)
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0)) // This many samples are in memory at once.
 	for i := range n {
@@ -44,29 +44,20 @@ func (c Config) rows(n int, read func(i int) (*Sample, error)) (rows [][]*tensor
 			if err == nil {
 				rows[i], err = c.row(sample)
 			}
-			errs[i] = err
-			return nil
+			return err
 		})
 	}
-	_ = group.Wait() // The errors are in errs.
-	for _, err := range errs {
-		if err != nil {
-			return rows, err
-		}
-	}
-	return rows, nil
+	return rows, group.Wait()
 }
 
 // row decodes a sample: its inputs, then its labels.
 func (c Config) row(sample *Sample) (row []*tensors.Tensor, err error) {
-	for _, fields := range [][]Field{c.Inputs, c.Labels} {
-		for _, field := range fields {
-			t, err := field.call(sample)
-			if err != nil {
-				return row, fmt.Errorf("tarset: %s: sample %q of %s: %s: %w", c.Name, sample.Key, sample.Shard, c.fieldName(len(row)), err)
-			}
-			row = append(row, t)
+	for _, field := range slices.Concat(c.Inputs, c.Labels) {
+		t, err := field.call(sample)
+		if err != nil {
+			return row, fmt.Errorf("tarset: %s: sample %q of %s: %s: %w", c.Name, sample.Key, sample.Shard, c.fieldName(len(row)), err)
 		}
+		row = append(row, t)
 	}
 	return row, nil
 }
