@@ -104,10 +104,14 @@ func TestMixUpWeights(t *testing.T) {
 
 // TestMixUpRefuses: errors name the dataset.
 func TestMixUpRefuses(t *testing.T) {
+	noise, err := data.Tensors("noise", []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float32, 9), 9, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, ds := range map[string]data.Dataset{
 		"data: mix classes: alpha must be more than 0 and at most 1, got 2":            data.MixUp(classes(t, 9), 1, 2, 3),
 		"data: mix classes: there is an example of class 2, and MixUp was told of 2":   data.MixUp(classes(t, 9), 1, 0.2, 2),
-		"data: mix noise: it must have one label, the number of a class, [n, 1] int32": data.MixUp(data.Noise("noise", 9, 2, 1), 1, 0.2, 3),
+		"data: mix noise: it must have one label, the number of a class, [n, 1] int32": data.MixUp(noise, 1, 0.2, 3),
 		"data: mix numbered: it must have one input, of type float32":                  data.MixUp(numbered(9), 1, 0.2, 3),
 	} {
 		if _, _, err := data.EpochBatch(ds, 0, []int{0, 1, 2}); err == nil || !strings.Contains(err.Error(), want) {

@@ -201,8 +201,6 @@ func TestLeafFingerprints(t *testing.T) {
 		},
 		"tensors":        func() data.Dataset { return memory(1, 2) },
 		"other tensors":  func() data.Dataset { return memory(1, 3) },
-		"noise":          func() data.Dataset { return data.Noise("n", 9, 2, 1) },
-		"other noise":    func() data.Dataset { return data.Noise("n", 9, 2, 2) },
 		"windows":        func() data.Dataset { return windows(1, 1, 2, 3) },
 		"a token":        func() data.Dataset { return windows(1, 1, 2, 4) },
 		"a context":      func() data.Dataset { return windows(2, 1, 2, 3) },

@@ -46,13 +46,14 @@ func (s Set) get(ctx context.Context, dir string, progress io.Writer) error {
 	for _, address := range s.Archive.Addresses {
 		src.URLs = append(src.URLs, address+s.Archive.Name)
 	}
-	if err := fetch.File(ctx, src, path, fetch.Options{Progress: progress}); err != nil {
-		if failed, ok := errors.AsType[*fetch.Error](err); ok {
-			failed.Fix += fmt.Sprintf("; if you have its folder %s already, copy or link it to %s", s.Folder, filepath.Join(dir, s.Folder))
-			if info, err := os.Stat(path); err == nil {
-				failed.Fix += fmt.Sprintf("; the file that is at %s has %d bytes, not %d", path, info.Size(), s.Archive.Size)
-			}
+	err := fetch.File(ctx, src, path, fetch.Options{Progress: progress})
+	if failed, ok := errors.AsType[*fetch.Error](err); ok {
+		failed.Fix += fmt.Sprintf("; if you have its folder %s already, copy or link it to %s", s.Folder, filepath.Join(dir, s.Folder))
+		if info, err := os.Stat(path); err == nil {
+			failed.Fix += fmt.Sprintf("; the file that is at %s has %d bytes, not %d", path, info.Size(), s.Archive.Size)
 		}
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.extract(path, dir); err != nil {

