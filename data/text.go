@@ -60,11 +60,11 @@ func Text(name, text string, v *Vocabulary, context int) (*Windows, error) {
 	if context < 1 {
 		return nil, fmt.Errorf("data: %s: the context must be at least 1 token, got %d", name, context)
 	}
-	all, err := tokensIn(v, text)
+	all, err := v.encode(text)
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", name, err)
 	}
-	return newWindows(name, context, all)
+	return Tokens(name, all, context)
 }
 
 // Token is an integer type of tokens.
@@ -75,7 +75,7 @@ type Token interface {
 // Tokens returns the windows of a text that another tokenizer has encoded, such as a byte-pair
 // encoder. Tokenizers differ in the type of their tokens, so any type of integers will do. A token
 // takes one byte of memory if all tokens are less than 256, two if they are less than 65,536, and
-// else four. Tokens of type int32 are used as they are, without a copy, and must not change.
+// else four.
 //
 //	bpe, err := tiktoken.GetEncoding("cl100k_base") // github.com/pkoukk/tiktoken-go
 //	windows, err := data.Tokens("plays", bpe.EncodeOrdinary(text), 64)
@@ -93,39 +93,22 @@ func Tokens[T Token](name string, all []T, context int) (*Windows, error) {
 		}
 		largest = max(largest, token)
 	}
-	if all, ok := any(all).([]int32); ok {
-		return newWindows(name, context, tokensOf[int32](all))
-	}
 	switch {
 	case uint64(largest) <= math.MaxUint8:
-		return newWindows(name, context, tokensOf[uint8](converted[uint8](all)))
+		return newWindows(name, context, converted[uint8](all))
 	case uint64(largest) <= math.MaxUint16:
-		return newWindows(name, context, tokensOf[uint16](converted[uint16](all)))
+		return newWindows(name, context, converted[uint16](all))
 	}
-	return newWindows(name, context, tokensOf[int32](converted[int32](all)))
+	return newWindows(name, context, converted[int32](all))
 }
 
 // converted returns numbers in another type, which holds them.
-func converted[To uint8 | uint16 | int32, From Token](all []From) []To {
-	numbers := make([]To, len(all))
+func converted[To uint8 | uint16 | int32, From Token](all []From) tokensOf[To] {
+	numbers := make(tokensOf[To], len(all))
 	for i, n := range all {
 		numbers[i] = To(n)
 	}
 	return numbers
-}
-
-func tokensIn(v *Vocabulary, text string) (tokens, error) {
-	switch n := v.Len(); {
-	case n <= math.MaxUint8+1:
-		all, err := encode[uint8](v, text)
-		return tokensOf[uint8](all), err
-	case n <= math.MaxUint16+1:
-		all, err := encode[uint16](v, text)
-		return tokensOf[uint16](all), err
-	default:
-		all, err := encode[int32](v, text)
-		return tokensOf[int32](all), err
-	}
 }
 
 func newWindows(name string, context int, all tokens) (*Windows, error) {
@@ -199,7 +182,7 @@ const windowStream = 0x77696e646f7773
 // batch returns windows that begin shift tokens after their places. The last one ends with the
 // text.
 func (w *Windows) batch(indices []int, shift int) (inputs, labels []*tensors.Tensor, err error) {
-	if err := checkNumbers(w.name, indices, w.Len()); err != nil {
+	if err := CheckNumbers(w.name, indices, w.Len()); err != nil {
 		return nil, nil, err
 	}
 	shape := shapes.Make(dtypes.Int32, len(indices), w.context)

@@ -62,32 +62,27 @@ func (v *Vocabulary) Len() int { return len(v.characters) }
 
 // Encode returns the tokens of a text. A character that isn't in the vocabulary is an error.
 func (v *Vocabulary) Encode(text string) ([]int32, error) {
-	tokens, err := encode[int32](v, text)
+	tokens, err := v.encode(text)
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}
 	return tokens, nil
 }
 
-// encode returns tokens in a type that holds all of the vocabulary.
-func encode[T uint8 | uint16 | int32](v *Vocabulary, text string) ([]T, error) {
+func (v *Vocabulary) encode(text string) ([]int32, error) {
 	if v.tokens == nil {
-		tokens := make([]T, len(text))
-		for i := range tokens {
-			tokens[i] = T(text[i])
-		}
-		return tokens, nil
+		return converted[int32]([]byte(text)), nil
 	}
 	if err := checkUTF8(text); err != nil {
 		return nil, err
 	}
-	tokens := make([]T, 0, utf8.RuneCountInString(text))
+	tokens := make([]int32, 0, utf8.RuneCountInString(text))
 	for _, r := range text {
 		token, ok := v.tokens[r]
 		if !ok {
 			return nil, fmt.Errorf("character %d of the text, %q, is not among the %s of the vocabulary", len(tokens), r, plural.Of(v.Len(), "character"))
 		}
-		tokens = append(tokens, T(token))
+		tokens = append(tokens, token)
 	}
 	return tokens, nil
 }
