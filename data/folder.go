@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -90,46 +91,65 @@ func ImageFolder(dir string, c FolderConfig) (*Folder, error) {
 
 // find lists the classes and their images.
 func (f *Folder) find(dir string) error {
-	if f.config.Unlabeled {
-		if err := f.addImages(dir); err != nil || len(f.paths) > 0 {
-			return err
-		}
+	f.classes = slices.Clone(f.config.Classes)
+	err := f.add(dir)
+	switch {
+	case err != nil || len(f.paths) > 0:
+		return err
+	case f.config.Unlabeled:
 		return fmt.Errorf("it has no images (%s)", strings.Join(readable, ", "))
 	}
-	entries, err := os.ReadDir(dir)
+	return errors.New("it has no folders: it needs one for each class, or set Unlabeled for images without classes")
+}
+
+// add adds the images in a folder and its subfolders. above are the folders that it is in.
+func (f *Folder) add(folder string, above ...fs.FileInfo) error {
+	info, err := os.Stat(folder)
 	if err != nil {
 		return err
 	}
-	f.classes = slices.Clone(f.config.Classes)
+	if slices.ContainsFunc(above, func(other fs.FileInfo) bool { return os.SameFile(info, other) }) {
+		return fmt.Errorf("%s leads back to a folder that it is in: remove the link", folder)
+	}
+	hasClasses := folder == f.dir && !f.config.Unlabeled
+	above = append(above[:len(above):len(above)], info)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
 	for _, entry := range entries {
-		if hidden(entry) {
+		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
-		path := filepath.Join(dir, entry.Name())
+		path := filepath.Join(folder, entry.Name())
 		info, err := stat(path)
 		if err != nil {
 			return err
 		}
-		switch isOne, err := isImage(path); {
+		isOne, err := isImage(path)
+		switch {
+		case info.IsDir() && hasClasses:
+			err = f.addClass(path)
 		case info.IsDir():
-			if err := f.addClass(path); err != nil {
-				return err
-			}
-		case err != nil:
-			return err
-		case isOne:
-			return fmt.Errorf("%s belongs to no class: move it to a folder named after its class, or set Unlabeled for images without classes", entry.Name())
+			err = f.add(path, above...)
+		case err != nil || !isOne:
+		case hasClasses:
+			err = fmt.Errorf("%s belongs to no class: move it to a folder named after its class, or set Unlabeled for images without classes", entry.Name())
+		case !info.Mode().IsRegular():
+			err = fmt.Errorf("%s is not a file: remove it", path)
+		default:
+			f.paths, f.sizes = append(f.paths, path), append(f.sizes, info.Size())
 		}
-	}
-	if len(f.paths) == 0 {
-		return errors.New("it has no folders: it needs one for each class, or set Unlabeled for images without classes")
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 func (f *Folder) addClass(path string) error {
 	before := len(f.paths)
-	if err := f.addImages(path); err != nil {
+	if err := f.add(path); err != nil {
 		return err
 	}
 	name := filepath.Base(path)
@@ -147,49 +167,6 @@ func (f *Folder) addClass(path string) error {
 	return nil
 }
 
-// addImages adds the images in a folder and its subfolders. above are the folders that it is in.
-func (f *Folder) addImages(folder string, above ...fs.FileInfo) error {
-	info, err := os.Stat(folder)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(above, func(other fs.FileInfo) bool { return os.SameFile(info, other) }) {
-		return fmt.Errorf("%s leads back to a folder that it is in: remove the link", folder)
-	}
-	above = append(above[:len(above):len(above)], info)
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if hidden(entry) {
-			continue
-		}
-		path := filepath.Join(folder, entry.Name())
-		info, err := stat(path)
-		if err != nil {
-			return err
-		}
-		if info.IsDir() {
-			if err := f.addImages(path, above...); err != nil {
-				return err
-			}
-			continue
-		}
-		isOne, err := isImage(path)
-		if err != nil {
-			return err
-		}
-		if isOne && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a file: remove it", path)
-		}
-		if isOne {
-			f.paths, f.sizes = append(f.paths, path), append(f.sizes, info.Size())
-		}
-	}
-	return nil
-}
-
 // stat follows links.
 func stat(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
@@ -200,8 +177,6 @@ func stat(path string) (fs.FileInfo, error) {
 	}
 	return info, err
 }
-
-func hidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
 
 // readable are the extensions of images that can be read, unreadable those of some that can't.
 var (
@@ -268,17 +243,20 @@ func (f *Folder) Batch(indices []int) (inputs, labels []*tensors.Tensor, err err
 	return []*tensors.Tensor{x}, []*tensors.Tensor{y}, nil
 }
 
-// read fills in the images. It returns the error of one that can't be read.
+// read fills in the images. It returns the error of the first one that can't be read.
 func (f *Folder) read(flat []float32, indices []int) error {
 	size := f.decoder.Height * f.decoder.Width * f.decoder.Channels()
+	errs := make([]error, len(indices))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0)) // This many images are in memory at once.
 	for row, index := range indices {
 		group.Go(func() error {
-			return withFile(f.paths[index], func(file io.ReadSeeker) error {
+			errs[row] = withFile(f.paths[index], func(file io.ReadSeeker) error {
 				return f.decoder.read(flat[row*size:(row+1)*size], file)
 			})
+			return nil
 		})
 	}
-	return group.Wait()
+	_ = group.Wait() // The errors are in errs.
+	return cmp.Or(errs...)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -71,7 +72,14 @@ func (s sized) convert(name string, inputs, labels []*tensors.Tensor) (_, _ []*t
 		return nil, nil, fmt.Errorf("data: %s %s: %w", s.verb, name, err)
 	}
 	old := inputs[0]
-	inputs, labels = replaced(inputs, old, images), replaced(labels, old, images)
+	inputs, labels = slices.Clone(inputs), slices.Clone(labels)
+	for _, all := range [][]*tensors.Tensor{inputs, labels} {
+		for i := range all {
+			if all[i] == old {
+				all[i] = images
+			}
+		}
+	}
 	if images != old {
 		err = old.FinalizeAll()
 	}
@@ -103,18 +111,6 @@ func (s sized) images(old *tensors.Tensor) (*tensors.Tensor, error) {
 		})
 	})
 	return images, errors.Join(readErr, err)
-}
-
-// replaced returns a list with one tensor in the place of another.
-func replaced(all []*tensors.Tensor, old, by *tensors.Tensor) []*tensors.Tensor {
-	var others []*tensors.Tensor
-	for _, t := range all {
-		if t == old {
-			t = by
-		}
-		others = append(others, t)
-	}
-	return others
 }
 
 // scaled scales images.

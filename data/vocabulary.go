@@ -38,12 +38,10 @@ func Characters(text string) (*Vocabulary, error) {
 }
 
 func checkUTF8(text string) error {
-	for rest := text; rest != ""; {
-		r, size := utf8.DecodeRuneInString(rest)
-		if r == utf8.RuneError && size == 1 {
-			return fmt.Errorf("byte %d of the text, %#02x, is not UTF-8: use the vocabulary of data.Bytes", len(text)-len(rest), rest[0])
+	for i, r := range text {
+		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(r)) {
+			return fmt.Errorf("byte %d of the text, %#02x, is not UTF-8: use the vocabulary of data.Bytes", i, text[i])
 		}
-		rest = rest[size:]
 	}
 	return nil
 }

@@ -68,10 +68,8 @@ func (s Set) extract(archive, dir string) error {
 		return err
 	}
 	var members []fetch.Member
-	for _, f := range s.files() {
-		members = append(members, fetch.Member{
-			Name: s.Folder + "/" + f.Name, Dest: filepath.Join(dir, s.Folder, f.Name), Size: int64(f.Images * s.record()),
-		})
+	for _, name := range s.files() {
+		members = append(members, fetch.Member{Name: s.Folder + "/" + name, Dest: filepath.Join(dir, s.Folder, name)})
 	}
 	return fetch.ExtractTarGz(archive, members)
 }

@@ -18,7 +18,7 @@ type Set struct {
 	Archive Archive
 	Folder  string
 	// Train and Test are the files of the images for training, and of those for testing.
-	Train, Test []File
+	Train, Test []string
 	// Labels is the number of labels before the pixels of an image, a byte each. The last one is
 	// its class.
 	Labels    int
@@ -26,20 +26,14 @@ type Set struct {
 	Mean, Std []float32 // Mean and Std of red, green and blue, from 0 to 1.
 }
 
-// File is a file of images.
-type File struct {
-	Name   string
-	Images int // Images is the number of images in the archive's file.
-}
-
 // files returns all files.
-func (s Set) files() []File { return slices.Concat(s.Train, s.Test) }
+func (s Set) files() []string { return slices.Concat(s.Train, s.Test) }
 
 // find returns the folder that has all files: Folder in dir, or dir itself. It returns "" if
 // neither does.
 func (s Set) find(dir string) string {
 	for _, folder := range []string{filepath.Join(dir, s.Folder), dir} {
-		lacks := func(f File) bool { return !fetch.Have(filepath.Join(folder, f.Name), 0) }
+		lacks := func(name string) bool { return !fetch.Have(filepath.Join(folder, name), 0) }
 		if !slices.ContainsFunc(s.files(), lacks) {
 			return folder
 		}
@@ -54,7 +48,7 @@ func (s Set) Load(dir string) (train, test *data.Images, err error) {
 	if folder == "" {
 		all := s.files()
 		return nil, nil, fmt.Errorf("%s: %s lacks %s's files, %s to %s, also in %s; %s.Fetch downloads them",
-			s.Package, dir, s.Title, all[0].Name, all[len(all)-1].Name, s.Folder, s.Package)
+			s.Package, dir, s.Title, all[0], all[len(all)-1], s.Folder, s.Package)
 	}
 	if train, err = s.load(folder, s.Package+"-train", s.Train); err != nil {
 		return nil, nil, err
@@ -64,10 +58,10 @@ func (s Set) Load(dir string) (train, test *data.Images, err error) {
 }
 
 // load reads files as one set of images.
-func (s Set) load(folder, name string, files []File) (*data.Images, error) {
+func (s Set) load(folder, name string, files []string) (*data.Images, error) {
 	c := data.ImagesConfig{Name: name, Height: Side, Width: Side, Channels: channels, Classes: s.Classes, Mean: s.Mean, Std: s.Std}
-	for _, f := range files {
-		path := filepath.Join(folder, f.Name)
+	for _, file := range files {
+		path := filepath.Join(folder, file)
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Package, err)

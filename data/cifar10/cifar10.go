@@ -35,11 +35,8 @@ var set = cifar.Set{
 		},
 	},
 	Folder: "cifar-10-batches-bin",
-	Train: []cifar.File{
-		{Name: "data_batch_1.bin", Images: 10000}, {Name: "data_batch_2.bin", Images: 10000}, {Name: "data_batch_3.bin", Images: 10000},
-		{Name: "data_batch_4.bin", Images: 10000}, {Name: "data_batch_5.bin", Images: 10000},
-	},
-	Test:   []cifar.File{{Name: "test_batch.bin", Images: 10000}},
+	Train:  []string{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+	Test:   []string{"test_batch.bin"},
 	Labels: 1, Classes: 10,
 	Mean: []float32{0.4914, 0.4822, 0.4465}, Std: []float32{0.2470, 0.2435, 0.2616},
 }

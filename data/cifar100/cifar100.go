@@ -35,8 +35,8 @@ var set = cifar.Set{
 		},
 	},
 	Folder: "cifar-100-binary",
-	Train:  []cifar.File{{Name: "train.bin", Images: 50000}},
-	Test:   []cifar.File{{Name: "test.bin", Images: 10000}},
+	Train:  []string{"train.bin"},
+	Test:   []string{"test.bin"},
 	Labels: 2, Classes: 100,
 	Mean: []float32{0.5071, 0.4865, 0.4409}, Std: []float32{0.2673, 0.2564, 0.2762},
 }

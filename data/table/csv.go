@@ -74,13 +74,10 @@ func (r *csvRows) refill(p []byte) (int, error) {
 	n, err := r.content.Read(p)
 	r.bytes += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return n, &contentError{compressed.Explain(err)}
+		err = compressed.Explain(err)
 	}
 	return n, err
 }
-
-// contentError is the error of content that can't be read to its end.
-type contentError struct{ error }
 
 type readerFunc func(p []byte) (int, error)
 
@@ -186,10 +183,10 @@ func (r *csvRows) Read(columns []int, skip int, row func(cells []Cell) error) er
 func (r *csvRows) next() ([]string, error) {
 	r.begun = r.reader.InputOffset()
 	record, err := r.reader.Read()
-	if errors.As(err, new(*contentError)) {
-		return nil, fmt.Errorf("after line %d: %w", r.line, err)
-	}
 	if err != nil && !errors.Is(err, csv.ErrFieldCount) {
+		if r.line > 0 && !errors.Is(err, io.EOF) && !errors.As(err, new(*csv.ParseError)) {
+			err = fmt.Errorf("after line %d: %w", r.line, err) // Of the content.
+		}
 		return nil, err
 	}
 	r.line, _ = r.reader.FieldPos(0)

@@ -1,6 +1,7 @@
 package tarset
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -12,7 +13,7 @@ import (
 )
 
 // batch makes the tensors of n samples, on all processors. read reads one of them, and name names
-// it.
+// it. The error is that of the first one that can't be decoded.
 func (c Config) batch(n int, read func(i int) (*Sample, error), name func(i int) string) (inputs, labels []*tensors.Tensor, err error) {
 	if n == 0 {
 		return nil, nil, fmt.Errorf("tarset: %s: a batch of no examples", c.Name)
@@ -33,9 +34,10 @@ func (c Config) batch(n int, read func(i int) (*Sample, error), name func(i int)
 	return columns[:len(c.Inputs)], columns[len(c.Inputs):], nil
 }
 
-// rows decodes the samples. It returns the error of one that can't be read.
+// rows decodes the samples. It returns the error of the first one that can't be read.
 func (c Config) rows(n int, read func(i int) (*Sample, error)) (rows [][]*tensors.Tensor, err error) {
 	rows = make([][]*tensors.Tensor, n)
+	errs := make([]error, n)
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0)) // This many samples are in memory at once.
 	for i := range n {
@@ -44,10 +46,12 @@ func (c Config) rows(n int, read func(i int) (*Sample, error)) (rows [][]*tensor
 			if err == nil {
 				rows[i], err = c.row(sample)
 			}
-			return err
+			errs[i] = err
+			return nil
 		})
 	}
-	return rows, group.Wait()
+	_ = group.Wait() // The errors are in errs.
+	return rows, cmp.Or(errs...)
 }
 
 // row decodes a sample: its inputs, then its labels.

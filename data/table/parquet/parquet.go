@@ -134,19 +134,23 @@ func (r *rows) Read(columns []int, skip int, row func(cells []table.Cell) error)
 	}
 	at := 0
 	for _, group := range r.parquet.RowGroups() {
-		if n := int(group.NumRows()); n > 0 && at+n <= skip {
-			at += n
+		end := at + int(group.NumRows())
+		if end > at && end <= skip {
+			at = end
 			continue
 		}
 		values, err := r.values(group, columns, converts)
-		if err != nil {
-			return err
+		for cells := make([]table.Cell, len(columns)); at < end && err == nil; at++ {
+			if err = values.row(cells); err == nil && at >= skip {
+				err = row(cells)
+			}
+			if err != nil {
+				err = fmt.Errorf("row %d: %w", at+1, err)
+			}
 		}
-		err = values.read(at, skip, int(group.NumRows()), row)
 		if err := errors.Join(err, values.close()); err != nil {
 			return err
 		}
-		at += int(group.NumRows())
 	}
 	return nil
 }
@@ -164,28 +168,11 @@ type column struct {
 
 func (r *rows) values(group parquet.RowGroup, columns []int, converts []convert) (all values, err error) {
 	defer recovered(&err)
-	all = make(values, len(columns))
 	for i, n := range columns {
 		reader := parquet.NewColumnChunkValueReader(group.ColumnChunks()[n])
-		all[i] = &column{name: r.columns[n], reader: reader, convert: converts[i]}
+		all = append(all, &column{name: r.columns[n], reader: reader, convert: converts[i]})
 	}
 	return all, nil
-}
-
-// read calls row for n rows, of which the first one is number at of the file, unless it is one of
-// those to skip.
-func (v values) read(at, skip, n int, row func(cells []table.Cell) error) error {
-	cells := make([]table.Cell, len(v))
-	for i := range n {
-		err := v.row(cells)
-		if err == nil && at+i >= skip {
-			err = row(cells)
-		}
-		if err != nil {
-			return fmt.Errorf("row %d: %w", at+i+1, err)
-		}
-	}
-	return nil
 }
 
 // row reads a row.
