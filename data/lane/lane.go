@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"gonbatch/internal/plural"
+
 	"gonbatch/data"
 )
 
@@ -114,7 +116,7 @@ func (l *Lane) fill() error {
 	l.block = l.block[:0]
 	for len(l.block) < max(1, l.config.Block) {
 		example, err := l.read()
-		if errors.As(err, new(*emptyError)) && len(l.block) > 0 {
+		if errors.Is(err, errEmpty) && len(l.block) > 0 {
 			break // The next block begins with the error.
 		}
 		if err != nil {
@@ -157,16 +159,17 @@ func (l *Lane) read() (p placed, err error) {
 
 // pull takes an example out of the stream, and makes an error of a panic.
 func (l *Lane) pull() (example any, ok bool, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = panicked(value)
-		}
-	}()
+	defer recovered(&err)
 	example, err, ok = l.next()
 	return example, ok, err
 }
 
-func panicked(value any) error { return fmt.Errorf("panic: %v", value) }
+// recovered makes an error of a panic.
+func recovered(err *error) {
+	if value := recover(); value != nil {
+		*err = fmt.Errorf("panic: %v", value)
+	}
+}
 
 // open opens the part at which the lane is, or the first one of the next pass.
 func (l *Lane) open() error {
@@ -196,4 +199,37 @@ func (l *Lane) endPass() error {
 	l.end.Pass, l.end.Turn, l.seen = l.end.Pass+1, 0, false
 	l.turns = l.config.turns(l.at.Lane, l.stream.Parts(), l.end.Pass)
 	return nil
+}
+
+// errEmpty begins the errors about a pass over a stream that has no examples.
+var errEmpty = errors.New("the stream has no")
+
+// notEmpty returns an error unless a part has an example in a pass. It begins with the part in
+// which it found the last one.
+func (l *Lane) notEmpty(pass int) error {
+	n := l.stream.Parts()
+	for i := range n {
+		part := (l.found + i) % n
+		has, err := l.has(part, pass)
+		if err != nil {
+			return fmt.Errorf("%s: %w", Place{part, pass, 0}.In(l.stream), err)
+		}
+		if has {
+			l.found = part
+			return nil
+		}
+	}
+	if pass == 0 {
+		return fmt.Errorf("%w examples: Read yields none in its %s", errEmpty, plural.Of(n, "part"))
+	}
+	return fmt.Errorf("%w more examples: Read yields none in its %s in pass %d, counted from 0: let it yield some in each pass, or train on fewer", errEmpty, plural.Of(n, "part"), pass)
+}
+
+// has reports whether a part has an example in a pass.
+func (l *Lane) has(part, pass int) (has bool, err error) {
+	defer recovered(&err)
+	for _, err := range l.stream.Read(part, pass, 0) {
+		return err == nil, err
+	}
+	return false, nil
 }

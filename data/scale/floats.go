@@ -5,13 +5,13 @@ import "image"
 // Floats resizes images of numbers from one size to another, as Bilinear does. The numbers may be
 // any, such as normalized ones.
 type Floats struct {
-	columns, rows []Span
+	columns, rows []span
 	width         int // Of an old image.
 }
 
 // NewFloats returns a Floats for these sizes.
 func NewFloats(to, from image.Point) *Floats {
-	return &Floats{Spans(to.X, from.X), Spans(to.Y, from.Y), from.X}
+	return &Floats{spans(to.X, from.X), spans(to.Y, from.Y), from.X}
 }
 
 // Bilinear fills to with from. Both have their pixels row by row, channels last. It may be called
@@ -23,10 +23,10 @@ func (f *Floats) Bilinear(to, from []float32, channels int) {
 		f.narrow(narrowed[y*width:][:width], from[y*old:][:old], channels)
 	}
 	clear(to)
-	for y, span := range f.rows {
+	for y, s := range f.rows {
 		row := to[y*width:][:width]
-		for k, weight := range span.Weights {
-			for i, value := range narrowed[(span.First+k)*width:][:width] {
+		for k, weight := range s.weights {
+			for i, value := range narrowed[(s.first+k)*width:][:width] {
 				row[i] += weight * value
 			}
 		}
@@ -35,13 +35,36 @@ func (f *Floats) Bilinear(to, from []float32, channels int) {
 
 // narrow gives a row the new width.
 func (f *Floats) narrow(to, from []float32, channels int) {
-	for x, span := range f.columns {
+	for x, s := range f.columns {
 		for ch := range channels {
 			sum := float32(0)
-			for k, weight := range span.Weights {
-				sum += weight * from[(span.First+k)*channels+ch]
+			for k, weight := range s.weights {
+				sum += weight * from[(s.first+k)*channels+ch]
 			}
 			to[x*channels+ch] = sum
 		}
 	}
+}
+
+// span is a part of a row of pixels, with the weights of a mean over it. They sum up to one.
+type span struct {
+	first   int
+	weights []float32
+}
+
+// spans returns what each of n pixels is the mean of, in a row of old ones.
+func spans(n, old int) []span {
+	all := make([]span, n)
+	for x := range all {
+		first, heights, total := triangle(x, n, old)
+		for _, h := range heights {
+			if h > 0 {
+				all[x].weights = append(all[x].weights, float32(h/total))
+			} else if len(all[x].weights) == 0 {
+				first++
+			}
+		}
+		all[x].first = first
+	}
+	return all
 }

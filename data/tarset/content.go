@@ -17,8 +17,6 @@ type content struct {
 	zeros int   // At the end of what was read.
 }
 
-func newContent(from io.Reader) *content { return &content{from: from} }
-
 func (c *content) Read(to []byte) (int, error) {
 	n, err := c.from.Read(to)
 	c.read += int64(n)
@@ -66,7 +64,7 @@ func withContent(f files.File, use func(*content, io.Reader) error) error {
 		return err
 	}
 	defer from.Close()
-	c := newContent(from)
+	c := &content{from: from}
 	if c.kind, err = compressed.KindOf(file); err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ type Sample struct {
 }
 
 // parse reads a shard that has one sample.
-func parse(shard string, content []byte) (*Sample, error) {
-	from := newContent(bytes.NewReader(content))
+func parse(shard string, part []byte) (*Sample, error) {
+	from := &content{from: bytes.NewReader(part)}
 	r := newReader(shard, from, from, 0)
 	s, err := r.next()
 	if errors.Is(err, io.EOF) {

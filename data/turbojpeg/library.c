@@ -36,20 +36,9 @@ int gb_turbojpeg_open(struct gb_turbojpeg *library, const char *name, char *erro
   return 0;
 }
 
-void *gb_turbojpeg_new(const struct gb_turbojpeg *library) { return library->init_decompress(); }
-
-void gb_turbojpeg_free(const struct gb_turbojpeg *library, void *decoder) { library->destroy(decoder); }
-
-int gb_turbojpeg_read_header(const struct gb_turbojpeg *library, void *decoder, const void *jpeg, size_t size,
-                             struct gb_turbojpeg_header *header) {
-  return library->header(decoder, jpeg, size, &header->width, &header->height, &header->subsampling, &header->colors);
-}
-
 // The colors of a block of pixels are repeated, as in Go's package image, not interpolated.
 int gb_turbojpeg_decode(const struct gb_turbojpeg *library, void *decoder, const void *jpeg, size_t size, void *pixels,
                         int width, int height) {
   return library->decompress(decoder, jpeg, size, pixels, width, 0, height, TJPF_RGBA,
                              TJFLAG_FASTUPSAMPLE | TJFLAG_STOPONWARNING);
 }
-
-const char *gb_turbojpeg_error(const struct gb_turbojpeg *library, void *decoder) { return library->error(decoder); }

@@ -22,16 +22,20 @@ struct gb_turbojpeg_header {
 int gb_turbojpeg_open(struct gb_turbojpeg *library, const char *name, char *error, size_t error_size);
 
 // A decoder may be used by one thread at a time. gb_turbojpeg_new returns NULL without memory.
-void *gb_turbojpeg_new(const struct gb_turbojpeg *library);
-void gb_turbojpeg_free(const struct gb_turbojpeg *library, void *decoder);
+static inline void *gb_turbojpeg_new(const struct gb_turbojpeg *library) { return library->init_decompress(); }
+static inline void gb_turbojpeg_free(const struct gb_turbojpeg *library, void *decoder) { library->destroy(decoder); }
 
 // gb_turbojpeg_read_header and gb_turbojpeg_decode return 0, or something else with the reason in
 // gb_turbojpeg_error. gb_turbojpeg_decode writes RGBA, of the whole image if width and height are
 // those of the header; they may also be 1/2, 1/4 or 1/8 of it, rounded up.
-int gb_turbojpeg_read_header(const struct gb_turbojpeg *library, void *decoder, const void *jpeg, size_t size,
-                             struct gb_turbojpeg_header *header);
+static inline int gb_turbojpeg_read_header(const struct gb_turbojpeg *library, void *decoder, const void *jpeg,
+                                           size_t size, struct gb_turbojpeg_header *header) {
+  return library->header(decoder, jpeg, size, &header->width, &header->height, &header->subsampling, &header->colors);
+}
 int gb_turbojpeg_decode(const struct gb_turbojpeg *library, void *decoder, const void *jpeg, size_t size, void *pixels,
                         int width, int height);
-const char *gb_turbojpeg_error(const struct gb_turbojpeg *library, void *decoder);
+static inline const char *gb_turbojpeg_error(const struct gb_turbojpeg *library, void *decoder) {
+  return library->error(decoder);
+}
 
 #endif
