@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	"image/draw"
 	_ "image/gif"  // The formats for image.Decode.
 	_ "image/jpeg" // As above.
@@ -23,8 +22,8 @@ const maxPixels = 1 << 27
 // imageSize reads the size of an image.
 func imageSize(path string) (size image.Point, err error) {
 	err = withFile(path, func(file io.ReadSeeker) error {
-		h, err := readHeader(file)
-		size = h.size
+		head, _, err := readHeader(file)
+		size = image.Pt(head.Width, head.Height)
 		return err
 	})
 	return size, err
@@ -41,23 +40,17 @@ func withFile(path string, use func(io.ReadSeeker) error) error {
 	return nil
 }
 
-// header is what is known of an image before it is decoded.
-type header struct {
-	format string
-	colors color.Model
-	size   image.Point
-}
-
-// readHeader refuses an image that would not fit into memory.
-func readHeader(file io.ReadSeeker) (header, error) {
-	read, format, err := image.DecodeConfig(file)
+// readHeader reads the colors, the size and the format of an image. It refuses one that would not
+// fit into memory.
+func readHeader(file io.ReadSeeker) (head image.Config, format string, err error) {
+	head, format, err = image.DecodeConfig(file)
 	if err != nil {
-		return header{}, explained(err, file)
+		return head, format, explained(err, file)
 	}
-	if read.Width < 1 || read.Height < 1 || read.Width > maxPixels/read.Height {
-		return header{}, fmt.Errorf("an image of %dx%d pixels: it must have from 1 to %d", read.Width, read.Height, maxPixels)
+	if head.Width < 1 || head.Height < 1 || head.Width > maxPixels/head.Height {
+		err = fmt.Errorf("an image of %dx%d pixels: it must have from 1 to %d", head.Width, head.Height, maxPixels)
 	}
-	return header{format, read.ColorModel, image.Pt(read.Width, read.Height)}, nil
+	return head, format, err
 }
 
 // ImageDecoder decodes images of any size to one size, as ImageFolder does, for datasets whose
@@ -99,11 +92,11 @@ type decoder struct {
 
 // read reads an image into the pixels of a batch.
 func (d decoder) read(pixels []float32, file io.ReadSeeker) error {
-	h, err := readHeader(file)
+	head, format, err := readHeader(file)
 	if err != nil {
 		return err
 	}
-	return d.decode(file, h, func(decoded image.Image) error {
+	return d.decode(file, d.turbo != nil && forTurbo(head, format), func(decoded image.Image) error {
 		fitted, err := d.fitted(decoded)
 		if err == nil {
 			fill(pixels, fitted, d.Gray)
@@ -114,8 +107,8 @@ func (d decoder) read(pixels []float32, file io.ReadSeeker) error {
 
 // decode calls use with an image that is valid until use returns. Where libjpeg-turbo refuses an
 // image, Go's packages say whether it can be read, so this doesn't depend on the decoder.
-func (d decoder) decode(file io.ReadSeeker, h header, use func(image.Image) error) error {
-	if d.turbo != nil && h.forTurbo() {
+func (d decoder) decode(file io.ReadSeeker, fast bool, use func(image.Image) error) error {
+	if fast {
 		if err := d.decodeFast(file, use); !errors.Is(err, turbojpeg.ErrRefused) {
 			return err
 		}

@@ -25,8 +25,8 @@ func JPEGDecoder() string {
 
 // forTurbo reports whether libjpeg-turbo decodes an image to the same colors as Go does. It doesn't
 // convert CMYK, and has other rules for RGB.
-func (h header) forTurbo() bool {
-	return h.format == "jpeg" && (h.colors == color.YCbCrModel || h.colors == color.GrayModel)
+func forTurbo(head image.Config, format string) bool {
+	return format == "jpeg" && (head.ColorModel == color.YCbCrModel || head.ColorModel == color.GrayModel)
 }
 
 // decodeFast decodes a JPEG by libjpeg-turbo, from memory.

@@ -462,6 +462,26 @@ func TestNaN(t *testing.T) {
 	}
 }
 
+// autoencoded has its images as labels too: the same tensor.
+type autoencoded struct{ data.Dataset }
+
+func (a autoencoded) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, _, err = a.Dataset.Batch(indices)
+	return inputs, inputs, err
+}
+
+// TestInputIsLabel: a tensor may be both an input and a label.
+func TestInputIsLabel(t *testing.T) {
+	ds := autoencoded{photos(t, 20, 8)}
+	for _, asBytes := range []bool{false, true} {
+		set, err := packed.Keep(filepath.Join(t.TempDir(), "x.packed"), ds, packed.Config{Bytes: asBytes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, set, ds)
+	}
+}
+
 // TestFullDisk: too small a disk is noticed before the examples are decoded, and one that fills up
 // meanwhile leaves nothing.
 func TestFullDisk(t *testing.T) {

@@ -52,10 +52,10 @@ func Keep(path string, ds data.Dataset, c Config) (*Set, error) {
 	}
 	got, gotErr := set.head.text()
 	text, err := want.text()
-	if err = errors.Join(err, gotErr); err == nil && !bytes.Equal(got, text) {
-		err = fmt.Errorf("packed: %s was written from other examples than those of %s, or with another Config: remove it to write it again", path, ds.Name())
+	if err = errors.Join(err, gotErr); err != nil || !bytes.Equal(got, text) {
+		return nil, errors.Join(fmt.Errorf("packed: %s was written from other examples than those of %s, or with another Config: remove it to write it again", path, ds.Name()), err)
 	}
-	return set, err
+	return set, nil
 }
 
 // Write writes the examples of a dataset to a file, which it replaces when all are written. Write
@@ -128,10 +128,7 @@ func sameInAllEpochs(ds data.Dataset) error {
 	if _, ok := ds.(data.Epochs); !ok {
 		return nil
 	}
-	indices := make([]int, min(16, ds.Len()))
-	for i := range indices {
-		indices[i] = i
-	}
+	indices := slices.Collect(load.Cut(0, min(16, ds.Len()), 16))[0]
 	first, err := contents(ds.Batch(indices))
 	if err != nil {
 		return err
@@ -153,11 +150,19 @@ func contents(inputs, labels []*tensors.Tensor, err error) (all []byte, _ error)
 	batch := slices.Concat(inputs, labels)
 	defer load.Finalize(batch)
 	for _, t := range batch {
-		if err == nil && !t.Shape().IsZeroSize() {
-			err = t.ConstBytes(func(bytes []byte) { all = append(all, bytes...) })
+		if err == nil {
+			all, err = appendBytes(all, t)
 		}
 	}
 	return all, err
+}
+
+// appendBytes appends the bytes of a tensor.
+func appendBytes(to []byte, t *tensors.Tensor) (_ []byte, err error) {
+	if !t.Shape().IsZeroSize() {
+		err = t.ConstBytes(func(bytes []byte) { to = append(to, bytes...) })
+	}
+	return to, err
 }
 
 // checkRoom refuses a file that doesn't fit, before hours of decoding.
@@ -231,7 +236,7 @@ func (h head) encode(ds data.Dataset, indices []int) (columns [][]byte, err erro
 // encode returns what is stored of a tensor. If a value can't be encoded, it returns its row.
 func (c column) encode(t *tensors.Tensor) (stored []byte, row int, err error) {
 	if !c.Bytes || t.Shape().IsZeroSize() {
-		stored, err = contents([]*tensors.Tensor{t}, nil, nil)
+		stored, err = appendBytes(nil, t)
 		return stored, 0, err
 	}
 	n := c.stored()
