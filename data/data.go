@@ -42,7 +42,7 @@ type Dataset interface {
 	// Batch returns the examples with these numbers, in this order. A number may occur more than
 	// once. Each tensor's first axis is the example. The tensors are new and belong to the caller,
 	// which frees them; one may be both an input and a label. An empty list, or a number outside
-	// 0..Len()-1, is an error.
+	// 0..Len()-1, is an error; see CheckNumbers.
 	//
 	// Batch may be called concurrently, and before the examples are needed: training runs load
 	// batches ahead, several at once. An example depends only on its number. Wrap a dataset that

@@ -79,10 +79,7 @@ func (f *Folder) Describe() string {
 	if !slices.ContainsFunc(f.paths, isJPEG) {
 		return ""
 	}
-	decoder := JPEGDecoder()
-	if f.decoder.turbo == nil {
-		decoder, _, _ = strings.Cut(decoder, "\n") // The rest says what to install.
-	}
+	decoder, _, _ := strings.Cut(JPEGDecoder(), "\n") // The rest says what to install.
 	return fmt.Sprintf("JPEGs of %s are decoded by %s", f.config.Name, decoder)
 }
 

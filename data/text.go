@@ -57,10 +57,7 @@ func (t tokensOf[T]) copy(to []int32, begin int) {
 //	windows, err := data.Text("plays", text, vocabulary, 64)
 //	trainSet, validationSet, err := windows.Split(0.9)
 func Text(name, text string, v *Vocabulary, context int) (*Windows, error) {
-	if context < 1 {
-		return nil, fmt.Errorf("data: %s: the context must be at least 1 token, got %d", name, context)
-	}
-	all, err := v.encode(text)
+	all, err := v.Encode(text)
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", name, err)
 	}

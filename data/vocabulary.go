@@ -60,14 +60,6 @@ func (v *Vocabulary) Len() int { return len(v.characters) }
 
 // Encode returns the tokens of a text. A character that isn't in the vocabulary is an error.
 func (v *Vocabulary) Encode(text string) ([]int32, error) {
-	tokens, err := v.encode(text)
-	if err != nil {
-		return nil, fmt.Errorf("data: %w", err)
-	}
-	return tokens, nil
-}
-
-func (v *Vocabulary) encode(text string) ([]int32, error) {
 	if v.tokens == nil {
 		return converted[int32]([]byte(text)), nil
 	}

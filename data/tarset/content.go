@@ -57,7 +57,7 @@ func withContent(f files.File, use func(*content, io.Reader) error) error {
 	}
 	defer file.Close() //nolint:errcheck // only read
 	if f.Size == 0 {
-		return errEmpty
+		return errors.New("it is empty, so it is no tar file")
 	}
 	from, err := compressed.NewReader(file, f.Size)
 	if err != nil {
@@ -73,5 +73,3 @@ func withContent(f files.File, use func(*content, io.Reader) error) error {
 	}
 	return use(c, c)
 }
-
-var errEmpty = errors.New("it is empty, so it is no tar file")

@@ -32,6 +32,7 @@ func (c Config) batch(n int, read func(i int) (*Sample, error), name func(i int)
 	}
 	columns, err := c.stack(rows, name)
 	if err != nil {
+		load.Finalize(columns)
 		return nil, nil, err
 	}
 	return columns[:len(c.Inputs)], columns[len(c.Inputs):], nil
@@ -82,14 +83,12 @@ func (c Config) stack(rows [][]*tensors.Tensor, name func(i int) string) (column
 	for field, first := range rows[0] {
 		for i, row := range rows {
 			if !row[field].Shape().Equal(first.Shape()) {
-				load.Finalize(columns)
-				return nil, fmt.Errorf("tarset: %s: %s of %s is %s, and of %s %s: all must have one shape", c.Name, c.fieldName(field), name(0), first.Shape(), name(i), row[field].Shape())
+				return columns, fmt.Errorf("tarset: %s: %s of %s is %s, and of %s %s: all must have one shape", c.Name, c.fieldName(field), name(0), first.Shape(), name(i), row[field].Shape())
 			}
 		}
 		column, err := stackOne(rows, field, first.Shape())
 		if err != nil {
-			load.Finalize(columns)
-			return nil, fmt.Errorf("tarset: %s: %s: %w", c.Name, c.fieldName(field), err)
+			return columns, fmt.Errorf("tarset: %s: %s: %w", c.Name, c.fieldName(field), err)
 		}
 		columns = append(columns, column)
 	}
