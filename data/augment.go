@@ -94,18 +94,21 @@ func randomOf(stream, seed uint64, epoch, index int) *rand.Rand {
 
 // transform transforms all images of a batch.
 func (a augmented) transform(ds Dataset, epoch int, inputs []*tensors.Tensor, indices []int) error {
-	of := ""
+	failed := -1
 	err := transformAll(inputs, len(indices), a.transforms, func(row int) *rand.Rand {
-		of = fmt.Sprintf("example %d of ", indices[row])
+		failed = indices[row]
 		if epoch == noEpoch {
 			return nil
 		}
 		return randomOf(augmentStream, a.seed, epoch, indices[row])
 	})
-	if err != nil {
-		return fmt.Errorf("data: augment %s%s: %w", of, ds.Name(), err)
+	switch {
+	case err == nil:
+		return nil
+	case failed < 0:
+		return fmt.Errorf("data: augment %s: %w", ds.Name(), err)
 	}
-	return nil
+	return fmt.Errorf("data: augment example %d of %s: %w", failed, ds.Name(), err)
 }
 
 // transformAll transforms the images of a batch of that many examples, up to the first one that

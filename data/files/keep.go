@@ -90,7 +90,7 @@ func (d Derived) inFolder(dir string, build func(io.Writer) error) (*Kept, error
 		kept = openKept(path, head)
 		return kept != nil
 	}
-	var built error // Of the writer, if writing fails.
+	var built error // What building or writing the content has returned.
 	err := fetch.Once(context.Background(), path, nil, have, func() error {
 		return fetch.Write(path, 0, "", func(w io.Writer) error {
 			if _, built = io.WriteString(w, head); built == nil {
