@@ -105,7 +105,7 @@ func (s *Set) Fingerprint() string {
 	fmt.Fprintf(hash, "%+v\n", s.head.columns())
 	for _, from := range s.shards {
 		hash.Write(from.sums)
-		fmt.Fprintln(hash, error(nil))
+		fmt.Fprintln(hash, error(nil)) // As training runs of earlier versions have recorded it.
 	}
 	return hex.EncodeToString(hash.Sum(nil))[:32]
 }
