@@ -30,7 +30,7 @@ func stuckTimeout(getenv func(string) string) (time.Duration, error) {
 func (w *World) startWatch(ctx context.Context, c Config, peers communicator, stuck time.Duration) (*watch.Watch, error) {
 	launcher := w.environment.Launcher
 	return watch.Start(ctx, watch.Config{Rank: w.Rank(), Size: w.Size(), Host: hostname(), Exchange: peers, Run: w.run, Log: c.Log, Stuck: stuck,
-		Hasty: launcher == cluster.OpenMPI || launcher == cluster.PMI})
+		LauncherEndsAll: launcher == cluster.OpenMPI || launcher == cluster.PMI})
 }
 
 // watched is a communicator whose collectives are visible to the watch.

@@ -37,8 +37,8 @@ func (l *CSV) fixed() []string {
 	return []string{"step", "time"}
 }
 
-// NewCSV opens the file at path, and creates it if it is missing. It refuses a file whose first row
-// isn't CSV's.
+// NewCSV opens the file at path, and creates it if it is missing. It refuses a file whose
+// header row this logger did not write.
 func NewCSV(path string, options ...Option) (*CSV, error) {
 	l := &CSV{}
 	if err := l.open(path, options); err != nil {
@@ -54,7 +54,7 @@ func NewCSV(path string, options ...Option) (*CSV, error) {
 	return l, nil
 }
 
-// checked returns the columns in a file's first row, or an error if they aren't CSV's.
+// checked returns the columns in a file's first row, or an error if this logger did not write it.
 func (l *CSV) checked(row []string) ([]string, error) {
 	fixed := l.fixed()
 	if len(row) < len(fixed) || !slices.Equal(row[:len(fixed)], fixed) {
@@ -69,11 +69,6 @@ func (l *CSV) Scalars(step int64, values map[string]float64) error {
 }
 
 func (l *CSV) append(step int64, values map[string]float64) error {
-	for _, fixed := range l.fixed() {
-		if _, taken := values[fixed]; taken {
-			return fmt.Errorf("the metric %q has the name of a column of the file: rename it", fixed)
-		}
-	}
 	if err := l.widen(values); err != nil {
 		return err
 	}
@@ -89,8 +84,7 @@ func (l *CSV) append(step int64, values map[string]float64) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.file.Write(text)
-	return err
+	return writeWhole(l.file, text)
 }
 
 // widen adds a column for each new metric.

@@ -1,6 +1,7 @@
 package logger
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -57,14 +58,12 @@ func (d *Deferred) do(record func(Logger) error) error {
 	if err := d.ready(); err != nil {
 		return err
 	}
+	var err error
 	if len(d.params) > 0 {
-		params := d.params
+		err = d.logger.Params(d.params)
 		d.params = map[string]any{}
-		if err := d.logger.Params(params); err != nil {
-			return err
-		}
 	}
-	return record(d.logger)
+	return errors.Join(err, record(d.logger))
 }
 
 // ready opens the logger, unless the last attempt was too recent.

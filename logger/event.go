@@ -40,7 +40,7 @@ const (
 	pluginDataContent    = 2
 )
 
-// event returns an Event with one field of its own.
+// event returns an Event with a time, a step and one more field.
 func event(now time.Time, step int64, field protowire.Number, content []byte) []byte {
 	b := appendDouble(nil, eventWallTime, seconds(now))
 	b = appendInt(b, eventStep, step)

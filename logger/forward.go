@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// forward passes records on to other loggers by pass. It copies what the caller may change.
+// forward passes records on to other loggers through the function pass. It copies what the caller
+// may change.
 type forward struct {
 	pass func(record func(Logger) error) error
 }

@@ -39,7 +39,7 @@ func (h *histogram) fill(values []float64) {
 	}
 	h.limits, h.counts = make([]float64, n), make([]float64, n)
 	for i := range n {
-		h.limits[i] = h.min + float64(i+1)*width
+		h.limits[i] = h.min*(1-float64(i+1)/float64(n)) + h.max*(float64(i+1)/float64(n))
 	}
 	h.limits[n-1] = h.max
 	for _, x := range values {

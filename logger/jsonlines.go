@@ -36,7 +36,7 @@ func (l *JSONLines) Scalars(step int64, values map[string]float64) error {
 	return l.add(step, values, func(step int64, fresh map[string]float64) error {
 		text, err := l.line(step, fresh)
 		if err == nil {
-			_, err = l.file.Write(text)
+			err = writeWhole(l.file, text)
 		}
 		return err
 	})

@@ -14,7 +14,7 @@ import (
 // change maps, slices and images after the call.
 type Logger interface {
 	// Params records hyper-parameters: strings, booleans and numbers. Any other value is recorded
-	// as text. Calls add up.
+	// as text. The parameters of several calls are merged.
 	Params(params map[string]any) error
 	// Scalars records metrics at a step. They may be NaN or infinite.
 	Scalars(step int64, values map[string]float64) error

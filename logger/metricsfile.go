@@ -32,6 +32,11 @@ func (m *metricsFile) open(path string, all []Option) (err error) {
 // add calls write to append the values that the file doesn't have yet.
 func (m *metricsFile) add(step int64, values map[string]float64, write func(step int64, fresh map[string]float64) error) error {
 	return m.do("record metrics in "+m.path, func() error {
+		for _, own := range []string{"step", "time", "training"} {
+			if _, taken := values[own]; taken {
+				return fmt.Errorf("the metric %q has the name of a field that each record has: rename it", own)
+			}
+		}
 		fresh := m.kept.fresh(step, values)
 		if len(fresh) == 0 && len(values) > 0 {
 			return nil
@@ -74,6 +79,19 @@ func openLines(path string) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("remove the half-written last line of %s: %w", path, err), f.Close())
 	}
 	return f, nil
+}
+
+// writeWhole appends all of a text to a file, or nothing: what follows a part of it, all that a
+// full disk has taken, could not be read.
+func writeWhole(file *os.File, text []byte) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write(text); err != nil {
+		return errors.Join(err, file.Truncate(info.Size()))
+	}
+	return nil
 }
 
 // time returns the time of a record.

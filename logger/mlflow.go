@@ -127,7 +127,7 @@ func (l *MLflow) Params(params map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		all = append(all, map[string]any{"key": name, "value": texts[name]})
 	}
-	return l.do(l.title()+"record parameters", func() error { return l.server.batches("params", all, mlflowParamsARequest) })
+	return l.do(l.title()+"record parameters", func() error { return l.server.batches("params", all, mlflowParamsPerRequest) })
 }
 
 // Scalars records metrics at a step.
@@ -141,7 +141,7 @@ func (l *MLflow) Scalars(step int64, values map[string]float64) error {
 	for _, name := range slices.Sorted(maps.Keys(allowed)) {
 		all = append(all, map[string]any{"key": name, "value": jsonNumber(allowed[name]), "timestamp": l.now().UnixMilli(), "step": step})
 	}
-	return l.do(l.title()+"record metrics", func() error { return l.server.batches("metrics", all, mlflowMetricsARequest) })
+	return l.do(l.title()+"record metrics", func() error { return l.server.batches("metrics", all, mlflowMetricsPerRequest) })
 }
 
 // Image records an image as an artifact.

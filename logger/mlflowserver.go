@@ -19,8 +19,8 @@ import (
 
 // MLflow's limits on one request.
 const (
-	mlflowParamsARequest  = 100
-	mlflowMetricsARequest = 1000
+	mlflowParamsPerRequest  = 100
+	mlflowMetricsPerRequest = 1000
 )
 
 // mlflowServer is a run on a tracking server, through MLflow's REST API.

@@ -13,9 +13,9 @@ import (
 
 // ParamsFile keeps hyper-parameters in a JSON file: the name of the training and, in the order in
 // which they were first logged, the name and the value of each, as text. A value that is logged
-// again replaces the one in the file, also that of an earlier process. If "optimizer" changes, what
-// an earlier process has logged below it, such as "optimizer.beta1", is no longer there. ParamsFile
-// ignores everything except hyper-parameters.
+// again replaces the one in the file, even one from an earlier process. If "optimizer" changes,
+// what an earlier process has logged below it, such as "optimizer.beta1", is no longer there.
+// ParamsFile ignores everything except hyper-parameters.
 type ParamsFile struct {
 	record
 	path   string
@@ -61,7 +61,7 @@ func (l *ParamsFile) add(params map[string]any) error {
 	return rundir.WriteJSON(l.path, l.params)
 }
 
-// dropBelow removes what an earlier process has logged below a name, whose value is another now.
+// dropBelow removes what an earlier process has logged below a name whose value has changed.
 func (l *ParamsFile) dropBelow(name string) {
 	l.params.Params = slices.DeleteFunc(l.params.Params, func(p rundir.Param) bool {
 		return strings.HasPrefix(p.Name, name+".") && !l.own[p.Name]

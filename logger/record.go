@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// record is what loggers share: a lock, whether the record has ended, and methods that ignore
+// record is what loggers share: a lock, whether the logger is closed, and methods that ignore
 // records, for formats that can't hold them.
 type record struct {
 	mu     sync.Mutex
 	closed bool
 }
 
-// do calls f, unless the record has ended. An error says what f does.
+// do calls f, unless the logger is closed. An error says what f does.
 func (r *record) do(doing string, f func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -27,7 +27,7 @@ func (r *record) do(doing string, f func() error) error {
 	return nil
 }
 
-// end ends the record by f. Further calls do nothing.
+// end calls f once, and marks the logger as closed.
 func (r *record) end(doing string, f func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

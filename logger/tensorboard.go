@@ -67,7 +67,7 @@ func (l *TensorBoard) open(dir string) error {
 	name := fmt.Sprintf("%s%010d.%09d.%s.%d", eventFilePrefix, now.Unix(), now.Nanosecond(), host, os.Getpid())
 	l.path = filepath.Join(dir, name)
 	l.resumes = slices.ContainsFunc(older, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), eventFilePrefix) })
-	l.file, err = os.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	l.file, err = os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
@@ -165,8 +165,9 @@ func (l *TensorBoard) writeParams() error {
 	if l.hasParams || len(l.params) == 0 {
 		return nil
 	}
-	l.hasParams = true
-	return l.write(l.summary(0, hparamsStart(l.now(), l.params)))
+	err := l.write(l.summary(0, hparamsStart(l.now(), l.params)))
+	l.hasParams = err == nil
+	return err
 }
 
 func (l *TensorBoard) summary(step int64, values ...[]byte) []byte {
@@ -183,8 +184,7 @@ func (l *TensorBoard) write(events ...[]byte) error {
 	for _, e := range events {
 		records = appendRecord(records, e)
 	}
-	_, err := l.file.Write(records)
-	return err
+	return writeWhole(l.file, records)
 }
 
 // Close ends the session and closes the file.

@@ -62,7 +62,7 @@ func (w *worker) queue(record func(Logger) error) {
 	select {
 	case w.records <- record:
 	default:
-		w.failed(fmt.Errorf("it is too slow: %d records wait, further ones are lost", cap(w.records)), 1)
+		w.failed(fmt.Errorf("it is too slow: its queue of %d records is full, and further ones are lost", cap(w.records)), 1)
 	}
 }
 
@@ -77,7 +77,7 @@ func (w *worker) failed(err error, lost int) {
 	}
 	w.mu.Unlock()
 	if isFirst {
-		w.report("logger %T fails; the training continues without it: %v\n", w.logger, err)
+		w.report("logger %T failed, and records are lost; the training continues: %v\n", w.logger, err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Limits on the phases of a job's end, so that all ranks have ended within 5 seconds.
 const (
-	// readyTime is for the other ranks' last actions.
+	// readyTime limits the wait for the other ranks' last actions.
 	readyTime = 1500 * time.Millisecond
 	// hurryTime is what remains of readyTime when the launcher sends SIGTERM: a second later it
 	// kills this process.
@@ -23,8 +23,8 @@ const (
 	deadTime = time.Second
 	// endTime is how long a goroutine waits for another one to end the process.
 	endTime = 6 * time.Second
-	// obeyTime is how long a rank waits until the report is written.
-	obeyTime = 4 * time.Second
+	// reportWait is how long a rank waits until the report is written.
+	reportWait = 4 * time.Second
 )
 
 // end runs on a hub. It informs the other ranks, reports once they are ready, and ends the process.
@@ -35,16 +35,16 @@ func (h *hub) end(v *verdict, ranks []string) {
 	if !w.begin() {
 		return
 	}
-	terminated := w.defyTermination()
+	terminated := w.catchSIGTERM()
 	if v.Failure.Kind == rundir.Stuck || v.Failure.Kind == rundir.Mismatch {
 		v.Failure.Ranks = ranks
 	}
 	r := w.newReport(v)
-	if w.config.Hasty {
+	if w.config.LauncherEndsAll {
 		r.print()
 	}
 	h.tell(order{Verdict: v})
-	w.lastThings(v)
+	w.finalActions(v)
 	h.waitReady(readyTime, terminated)
 	r.complete()
 	r.print()
@@ -57,16 +57,16 @@ func (h *hub) end(v *verdict, ranks []string) {
 	w.config.Exit(exitCode)
 }
 
-// obey runs on the other ranks when they get a hub's verdict.
-func (w *Watch) obey(v *verdict, hub int, l *link) {
+// followVerdict runs on the other ranks when they get a hub's verdict.
+func (w *Watch) followVerdict(v *verdict, hub int, l *link) {
 	if !w.begin() {
 		return
 	}
-	w.defyTermination()
+	w.catchSIGTERM()
 	fmt.Fprintf(w.config.Log, "gonbatch: rank %d ends because of rank %d (%s): rank %d's log has the details\n", w.config.Rank, v.Failure.Rank, v.Failure.Host, hub)
-	w.lastThings(v)
+	w.finalActions(v)
 	if l.send(report{Ready: true}) == nil {
-		l.conn.SetReadDeadline(time.Now().Add(obeyTime))
+		l.conn.SetReadDeadline(time.Now().Add(reportWait))
 		for l.receive(&order{}) == nil {
 			continue // The connection breaks when the hub ends.
 		}
@@ -80,7 +80,7 @@ func (w *Watch) endAlone(v *verdict) {
 		return
 	}
 	r := w.newReport(v)
-	w.lastThings(v)
+	w.finalActions(v)
 	r.print()
 	w.config.Exit(exitCode)
 }
@@ -88,9 +88,9 @@ func (w *Watch) endAlone(v *verdict) {
 // begin reports whether this is the first reason to end.
 func (w *Watch) begin() bool { return w.ending.CompareAndSwap(false, true) }
 
-// defyTermination keeps SIGTERM from ending this process before it has reported: a launcher that
+// catchSIGTERM keeps SIGTERM from ending this process before it has reported: a launcher that
 // has seen a rank die sends SIGTERM to all. The channel is closed when the signal arrives.
-func (w *Watch) defyTermination() <-chan struct{} {
+func (w *Watch) catchSIGTERM() <-chan struct{} {
 	received := make(chan os.Signal, 1)
 	signal.Notify(received, syscall.SIGTERM)
 	hurry := make(chan struct{})
@@ -101,8 +101,8 @@ func (w *Watch) defyTermination() <-chan struct{} {
 	return hurry
 }
 
-// lastThings are the last actions of each rank before all ranks end.
-func (w *Watch) lastThings(v *verdict) {
+// finalActions are the last actions of each rank before all ranks end.
+func (w *Watch) finalActions(v *verdict) {
 	if v.Stacks {
 		if err := w.saveStacks(); err != nil {
 			fmt.Fprintf(w.config.Log, "gonbatch: rank %d: save the goroutines' stacks: %v\n", w.config.Rank, err)

@@ -86,7 +86,7 @@ const disputeTime = 4 * beat
 
 // decide returns the verdict, or nil. The lock is held.
 func (h *hub) decide(now time.Time) *verdict {
-	v := judge(now, h.peers, limits{h.watch.config.Stuck, h.watch.config.Hasty})
+	v := judge(now, h.peers, limits{h.watch.config.Stuck, h.watch.config.LauncherEndsAll})
 	if v != nil && !h.peers[v.Failure.Rank].lost.IsZero() && mostLost(h.peers) {
 		v = h.watch.cutOff("most ranks did not answer it")
 	}
@@ -128,7 +128,7 @@ func (h *hub) run() {
 func (h *hub) judge(now time.Time) (*verdict, []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.excuse(now)
+	h.compensatePause(now)
 	for _, p := range h.peers {
 		p.giveUp(now)
 	}
@@ -167,9 +167,9 @@ func (h *hub) noteAlone(now time.Time) {
 // shortPause is the longest pause of this process that needs no correction.
 const shortPause = time.Second
 
-// excuse corrects for a pause of this process, on a busy machine or because it was stopped: ranks
-// are not blamed for messages that this hub could not receive. The lock is held.
-func (h *hub) excuse(now time.Time) {
+// compensatePause corrects for a pause of this process, on a busy machine or because it was
+// stopped: ranks are not blamed for messages that this hub could not receive. The lock is held.
+func (h *hub) compensatePause(now time.Time) {
 	pause := now.Sub(h.looked) - look
 	first := h.looked.IsZero()
 	h.looked = now
@@ -180,7 +180,7 @@ func (h *hub) excuse(now time.Time) {
 		h.disputed = h.disputed.Add(pause)
 	}
 	for _, p := range h.peers {
-		p.excuse(pause, now)
+		p.compensatePause(pause, now)
 	}
 }
 

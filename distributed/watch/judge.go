@@ -10,7 +10,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// After these times, a wait for a rank can't be a coincidence any more.
+// A wait longer than these is no coincidence.
 const (
 	// waitForGone is for a rank in a collective while another is gone.
 	waitForGone = time.Second
@@ -146,8 +146,8 @@ func judgeClosed(now time.Time, peers []*peer) *verdict {
 }
 
 // judgeStuck finds ranks that have waited too long in a collective. The ranks that have not entered
-// it are to blame, unless they work alone or did so until lately; if all have entered it, the
-// silent ones.
+// it are to blame, unless they work alone or did so until recently. If all have entered it, the
+// silent ranks are to blame.
 func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 	waiting := waitsTooLong(now, peers, limit)
 	if waiting == nil {
@@ -226,7 +226,7 @@ func lagging(now time.Time, peers []*peer, waiting *peer, limit time.Duration) (
 		slices.SortStableFunc(silent, func(a, b *peer) int { return a.heard.Compare(b.heard) })
 		return silent, fmt.Sprintf("has been silent for %v: its process is stopped, or its machine hangs", round(now.Sub(silent[0].heard)))
 	}
-	return behind, "has not entered the collective that the others are in (if it was working, use World.OnMain or World.Alone for what one rank does while the others wait)"
+	return behind, "has not entered the collective that the others are in (if it was doing work of its own, wrap that work in World.OnMain or World.Alone)"
 }
 
 // missedAlone returns a rank that works alone and for which another has waited so long that it

@@ -22,9 +22,9 @@ func (w *Watch) startTime() time.Duration {
 	return 15*time.Second + time.Duration(w.config.Size)*50*time.Millisecond
 }
 
-// turn returns when this rank connects to the hubs: only some ranks connect at the same time, so
-// that a hub is not overwhelmed by a thousand.
-func (w *Watch) turn() time.Duration { return time.Duration(w.config.Rank/64) * 10 * time.Millisecond }
+// connectDelay returns how long this rank waits before it connects to the hubs: only some ranks
+// connect at the same time, so that a hub is not overwhelmed by a thousand.
+func (w *Watch) connectDelay() time.Duration { return time.Duration(w.config.Rank/64) * 10 * time.Millisecond }
 
 // hubKey is the key that ranks and a hub prove to each other.
 func (w *Watch) hubKey(rank int) network.Key { return w.key.For(fmt.Sprintf("hub %d", rank)) }
@@ -38,7 +38,7 @@ func (w *Watch) hello() hello {
 func (w *Watch) dialHubs(ctx context.Context, places []place) error {
 	ctx, cancel := context.WithTimeout(ctx, w.startTime())
 	defer cancel()
-	time.Sleep(w.turn())
+	time.Sleep(w.connectDelay())
 	for rank := range min(hubs, len(places)) {
 		if places[rank].Trouble != "" {
 			return fmt.Errorf("rank %d can't listen: %s", rank, places[rank].Trouble)
@@ -102,7 +102,7 @@ func (w *Watch) receiveOrders(l *uplink, current *link) error {
 		case err != nil:
 			return err
 		case o.Verdict != nil:
-			w.obey(o.Verdict, l.rank, current)
+			w.followVerdict(o.Verdict, l.rank, current)
 		case o.Bye:
 			l.mu.Lock()
 			l.bye = true
@@ -124,7 +124,7 @@ func (w *Watch) watchHubs() {
 			return
 		case now := <-ticker.C:
 			peers := w.withoutHubs(now)
-			v := judge(now, peers, limits{hasty: w.config.Hasty})
+			v := judge(now, peers, limits{hasty: w.config.LauncherEndsAll})
 			if v != nil && slices.ContainsFunc(peers, func(p *peer) bool { return !p.lost.IsZero() && !p.bye }) {
 				v = w.cutOff("ranks 0 and 1 did not answer it")
 			}

@@ -35,8 +35,8 @@ func (p *peer) giveUp(now time.Time) {
 	}
 }
 
-// excuse shifts the times of the rank by a pause of this hub.
-func (p *peer) excuse(pause time.Duration, now time.Time) {
+// compensatePause shifts the times of the rank by a pause of this hub.
+func (p *peer) compensatePause(pause time.Duration, now time.Time) {
 	for _, t := range []*time.Time{&p.heard, &p.lost, &p.gone} {
 		if shifted := t.Add(pause); !t.IsZero() && shifted.Before(now) {
 			*t = shifted
@@ -65,8 +65,8 @@ func (p *peer) waited(now time.Time) time.Duration {
 	return p.state.Since + now.Sub(p.heard)
 }
 
-// idle returns for how long the rank has neither entered or left a collective nor advanced in work
-// of its own.
+// idle returns for how long the rank has neither entered nor left a collective, nor made progress
+// on work of its own.
 func (p *peer) idle(now time.Time) time.Duration {
 	idle := p.state.Since
 	if p.state.Moved > 0 {

@@ -129,7 +129,7 @@ func TestExcuse(t *testing.T) {
 		{heard: now.Add(-20 * time.Second), state: State{Entered: 5, Left: 4, Since: time.Second}},
 		{heard: now.Add(-20 * time.Second), lost: now.Add(-25 * time.Second)},
 	}}
-	hub.excuse(now)
+	hub.compensatePause(now)
 	if p := hub.peers[0]; p.silent(now) || p.waited(now) > 2*time.Second {
 		t.Errorf("heard %v ago, waits for %v", now.Sub(p.heard), p.waited(now))
 	}
@@ -137,7 +137,7 @@ func TestExcuse(t *testing.T) {
 	if !hub.peers[1].gone.IsZero() {
 		t.Error("a rank that was lost for 5 s of the hub's running time is given up")
 	}
-	hub.excuse(now.Add(look))
+	hub.compensatePause(now.Add(look))
 	if p := hub.peers[0]; now.Sub(p.heard) > time.Second {
 		t.Error("a hub that was not paused shifts the times")
 	}
@@ -169,7 +169,7 @@ func TestGoodbyes(t *testing.T) {
 		var log safeBuffer
 		n := 2 + rand.IntN(5)
 		hasty := rand.IntN(2) == 0
-		watches := startMany(t, n, &log, func(c *Config) { c.Hasty = hasty })
+		watches := startMany(t, n, &log, func(c *Config) { c.LauncherEndsAll = hasty })
 		for range 3 {
 			for _, w := range watches {
 				w.Progress(1)

@@ -66,7 +66,7 @@ func (h *hub) hearCrash(rank int, l *link) {
 	h.mu.Lock()
 	h.crashes[rank] = over
 	h.mu.Unlock()
-	part := make([]byte, 4<<10) // There are as many as ranks.
+	part := make([]byte, 4<<10) // Small, because each rank needs its own.
 	for {
 		n, err := l.in.Read(part)
 		h.mu.Lock()

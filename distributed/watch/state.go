@@ -56,9 +56,9 @@ type Collective struct {
 	Kind   Kind
 	Type   int
 	Count  int64
-	// Detail tells the other things on which ranks must agree. Its lowest 2 bits are the reduction
-	// (0 sum, 1 minimum, 2 maximum). The next 29 are the root of a broadcast: its place in its
-	// group. The others are 0 if the ranks aren't divided into groups, else a checksum of these.
+	// Detail encodes what else must be equal on all ranks. Its lowest 2 bits are the reduction (0
+	// sum, 1 minimum, 2 maximum). The next 29 are the root of a broadcast: its place in its group.
+	// The others are 0 if the ranks aren't divided into groups, else a checksum of the groups.
 	Detail int64
 }
 
@@ -101,9 +101,8 @@ type State struct {
 	Told bool
 	// Problem is the error of a failed collective, while the rank waits for a verdict.
 	Problem string
-	// Alone is what the rank does by itself, and AloneFor for how long it has; empty if it does
-	// nothing by itself. Moved is the time since such work last began, ended or advanced; 0 if it
-	// never has.
+	// Alone names the work that the rank does by itself, or is empty; AloneFor is for how long.
+	// Moved is the time since such work last began, ended or advanced; 0 if it never has.
 	Alone           string
 	AloneFor, Moved time.Duration
 }

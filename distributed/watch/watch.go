@@ -36,9 +36,9 @@ type Config struct {
 	Log io.Writer
 	// Stuck is how long ranks may wait for one another; 0 or less means forever.
 	Stuck time.Duration
-	// Hasty means that the launcher ends all ranks when one ends without leaving MPI. Such an end
-	// is then a failure, and must be reported immediately.
-	Hasty bool
+	// LauncherEndsAll means that the launcher ends all ranks when one ends without leaving MPI.
+	// Such an end is then a failure, and must be reported immediately.
+	LauncherEndsAll bool
 	// Exit ends the process; nil means os.Exit.
 	Exit func(code int)
 }
@@ -311,7 +311,7 @@ func (w *Watch) state(after uint64) State {
 func (s *State) addSolo(now time.Time) {
 	work, moved := solo.Now()
 	if work.What != "" {
-		s.Alone, s.AloneFor = work.What[:min(len(work.What), maxAlone)], now.Sub(work.Began)
+		s.Alone, s.AloneFor = strings.ToValidUTF8(work.What[:min(len(work.What), maxAlone)], ""), now.Sub(work.Began)
 	}
 	if !moved.IsZero() {
 		s.Moved = max(now.Sub(moved), 1)

@@ -1,6 +1,6 @@
-// Package layerhooks tells the layers of a model about the training that they are part of, which
-// they don't know: a layer must also work without one. Packages distributed and trainer attach to a
-// graph what the layers built in it afterwards may ask for:
+// Package layerhooks passes information about a training to the layers of its model, which can't
+// depend on it: a layer must also work without a training. Packages distributed and trainer attach
+// to a graph what the layers built in it afterwards may ask for:
 //
 //	layerhooks.AttachMean(g, world.mean)              // distributed: the mean over all ranks
 //	layerhooks.AttachPrecision(g, precision)          // trainer: the types to compute in
@@ -35,8 +35,8 @@ func AttachMean(g *graph.Graph, mean MeanFn) {
 	g.AttachState(meanKey{}, &attached{mean: mean})
 }
 
-// Mean returns the mean that was attached to g; nil if none was. A layer calls it once. It has no
-// gradients: the layer has its own.
+// Mean returns the mean that was attached to g; nil if none was. A layer calls it once. No
+// gradient flows through the mean: the layer defines its own.
 func Mean(g *graph.Graph) MeanFn {
 	a, ok := g.State(meanKey{}).(*attached)
 	if !ok {

@@ -6,13 +6,13 @@ import (
 )
 
 // Precision is the element types in which a model computes and keeps its weights, for models that
-// don't see it in their inputs: those of tokens are integers.
+// can't infer it from their inputs, such as integer tokens.
 type Precision struct {
 	Compute dtypes.DType // Of inputs and activations.
 	Weights dtypes.DType // Of the variables, as the optimizer sees them.
 }
 
-// Mixed reports whether the weights have more digits than the computation.
+// Mixed reports whether the weights and the computation have different types.
 func (p Precision) Mixed() bool { return p.Compute != p.Weights }
 
 type precisionKey struct{}

@@ -66,7 +66,7 @@ func (c checker) check(v reflect.Value, at *path, field bool) error {
 func (c checker) descend(v reflect.Value, length int, at *path, check func() error) error {
 	here := visit{v.Type(), v.Pointer(), length}
 	if c.above[here] {
-		return fmt.Errorf("%s leads back to itself: keep a value without cycles", at)
+		return fmt.Errorf("%s contains a cycle: keep a value without one", at)
 	}
 	c.above[here] = true
 	defer delete(c.above, here)
@@ -74,8 +74,8 @@ func (c checker) descend(v reflect.Value, length int, at *path, check func() err
 }
 
 // drops reports whether gob leaves out a field with the value. It doesn't leave out the elements of
-// an array, even if all of them are zero, and needs the address of a value whose pointer has the
-// encoder.
+// an array, even if all of them are zero, and if the encoder has a pointer receiver, it needs
+// the address of the value.
 func drops(v reflect.Value) bool {
 	switch t := v.Type(); {
 	case !v.IsZero():

@@ -80,7 +80,7 @@ func checkPair(t reflect.Type, at *path) error {
 	return fmt.Errorf("%s is a %s, which has %s but not %s: %s", at, t, has.name, lacks.name, adviceOn(t, "give it both"))
 }
 
-// checkCoding refuses a value that its own methods would encode in part only, or not decode.
+// checkCoding refuses a value that its own methods would encode only in part, or not decode.
 func (c checker) checkCoding(v reflect.Value, at *path) error {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -101,7 +101,7 @@ func (c checker) checkCoding(v reflect.Value, at *path) error {
 		return fmt.Errorf("%s is a %s, which can't be loaded again: %w: %s", at, t, err, naming(t))
 	}
 	if lost := lostField(v, after); lost != "" {
-		return fmt.Errorf("%s is a %s, whose encoding is that of a field in it, so %s would be lost: %s", at, t, lost, naming(t))
+		return fmt.Errorf("%s is a %s, which inherits its encoding from an embedded field, so %s would be lost: %s", at, t, lost, naming(t))
 	}
 	return nil
 }

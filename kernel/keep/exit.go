@@ -49,7 +49,7 @@ func singleProcessor() (end func()) {
 }
 
 // Sudden reports whether the values are saved because the program ends without returning from main,
-// so that another goroutine may be changing them. It is for functions that Register got.
+// so that another goroutine may be changing them. It is for the functions passed to Register.
 func Sudden() bool { return program.sudden }
 
 // line returns the place of the %keep that names a variable, given the variable's entry in Vars; ""

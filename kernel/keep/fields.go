@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// After a value that gob encodes, its file has the paths of all fields of its type: gob doesn't say
-// that it drops a field because the type that it decodes lacks it.
+// The paths of all fields of its type follow a gob value in its file, because gob silently drops
+// fields that the type no longer has.
 
 // maxFields is the number of fields from which a type's fields are not listed.
 const maxFields = 1000
@@ -25,7 +25,7 @@ func lostFields(before, now []string) (lost []string) {
 }
 
 // fieldsOf returns the paths of all exported fields in the type of a variable, as in
-// "x[...].Next"; none if there are too many. A type that leads back to itself is entered once. It
+// "x[...].Next"; none if there are too many. A recursive type is visited once. It
 // refuses a type with a part that gob never loads, even if a value lacks that part.
 func fieldsOf(name string, t reflect.Type) ([]string, error) {
 	var all fields

@@ -121,7 +121,7 @@ func (v Vars) save() {
 		}
 		err := v.saveOne(p, name)
 		if program.sudden && errors.As(err, new(errPanic)) {
-			fmt.Fprintf(os.Stderr, "%%keep %s: the value of before this program is kept: %v\n", name, err)
+			fmt.Fprintf(os.Stderr, "%%keep %s: the value from before this program is kept: %v\n", name, err)
 		} else if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%%keep %s%s: %w", name, line(v[name]), err))
 		}

@@ -25,8 +25,8 @@ type mapping struct {
 	file       os.FileInfo
 }
 
-// mapSlice maps a slice of type t with length elements, whose bytes begin where f stands, and moves
-// f behind them. It returns false if that isn't possible; then the slice must be read.
+// mapSlice maps a slice of type t with length elements, whose bytes begin at f's current offset,
+// and seeks past them. It returns false if that isn't possible; then the slice must be read.
 func mapSlice(f *os.File, t reflect.Type, length int) (reflect.Value, bool) {
 	size := int64(length) * int64(t.Elem().Size())
 	info, err := f.Stat()

@@ -93,8 +93,8 @@ func (p place) warnOfUnsaved(names []string) {
 }
 
 // file returns the file from which this rank loads a value: its own or, in a job, rank 0's if it
-// has none. In a session, rank 0 may already have replaced its file; the kernel has given the one
-// before to the other ranks.
+// has none. In a session, rank 0 may already have replaced its file; the kernel has given the
+// previous file to the other ranks.
 func (p place) file(name string) string {
 	own := rundir.KeptValue(p.from, name, p.rank)
 	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) && p.from != p.to {
@@ -103,7 +103,7 @@ func (p place) file(name string) string {
 	return own
 }
 
-// has reports whether there is a kept value, of the variable's declaration, where it would be
+// has reports whether a value kept under the variable's current declaration is where it would be
 // saved.
 func (p place) has(name string) bool {
 	if p.from == "" || p.from != p.to {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"gonbatch/kernel/wire"
 )
 
 // TestComm: a front end that shows widgets asks for the session's widgets when it opens a notebook,
@@ -30,5 +32,14 @@ func TestComm(t *testing.T) {
 	}
 	if want := []string{"status", "comm_close", "status"}; !slices.Equal(kinds, want) {
 		t.Errorf("published %v, want %v", kinds, want)
+	}
+}
+
+// TestCommWithoutGoNB: the message of a comm changes nothing in a kernel that could not start.
+func TestCommWithoutGoNB(t *testing.T) {
+	for _, kind := range []string{"comm_open", "comm_msg", "comm_close"} {
+		m := &wire.Message{Content: []byte(`{"comm_id":"1","target_name":"w"}`)}
+		m.Header.Type = kind
+		new(relay).onComm(m)
 	}
 }

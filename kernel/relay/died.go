@@ -8,7 +8,7 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// Died is the error of a session whose GoNB has ended unasked.
+// Died is the error of a session whose GoNB has ended unexpectedly.
 type Died struct {
 	// Reason is why, as far as it is known.
 	Reason string

@@ -46,7 +46,7 @@ func (e *execution) feedInput(ctx context.Context, allowed bool) (stop func()) {
 	return func() {
 		cancel()
 		<-done
-		r.linkInput(os.DevNull) // A program that opens a pipe without a writer, such as one for an expression, waits for ever.
+		r.linkInput(os.DevNull) // A program that opens a pipe without a writer, such as one for an expression, waits forever.
 		_ = pipe.Close()
 	}
 }

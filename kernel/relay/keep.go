@@ -183,7 +183,7 @@ func (e *execution) keepFailure(built string) *failure {
 	r.unkeep(names)
 	text := strings.Join(reasons, "\n")
 	if places := r.keepers(names); len(places) > 0 {
-		text += "\nto be kept by " + strings.Join(places, ", ")
+		text += "\nrequested in " + strings.Join(places, ", ")
 	}
 	return &failure{"KeepError", text, []string{e.title(0), red + text + plain}}
 }
@@ -229,7 +229,7 @@ func (r *relay) refusals() (reasons, dropped []string) {
 		info, err := os.Stat(rundir.KeptValue(r.opts.KeepDir, name, 0))
 		if err == nil && info.ModTime().After(r.refused[name]) {
 			r.refused[name] = time.Now()
-			reasons = append(reasons, line+"; it has the value again that was kept before this cell")
+			reasons = append(reasons, line+"; it keeps the value that it had before this cell")
 			continue
 		}
 		reasons, dropped = append(reasons, line+"; it is not kept from now on"), append(dropped, name)

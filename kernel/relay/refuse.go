@@ -33,7 +33,7 @@ func Refuse(ctx context.Context, front Connection, reason error, log io.Writer) 
 
 // refuse answers a request that would need GoNB with the reason why there is none.
 func (r *relay) refuse(m *wire.Message, reason error) {
-	f := failure{"KernelNotStarted", reason.Error(), []string{red + "The kernel could not start: " + reason.Error() + plain, "Correct that, and restart the kernel."}}
+	f := failure{"KernelNotStarted", reason.Error(), []string{red + "The kernel could not start: " + reason.Error() + plain, "Fix this, then restart the kernel."}}
 	switch m.Header.Type {
 	case "execute_request":
 		r.setRunning(m)

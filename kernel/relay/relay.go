@@ -193,7 +193,7 @@ func (r *relay) onShell(m *wire.Message) {
 func (r *relay) onControl(m *wire.Message) { r.answer(r.front.control, m) }
 
 // sendBack sends a message to GoNB without the client's identity, which GoNB need not know. GoNB
-// ends if a part of it is no object.
+// exits if a part of the message is not a JSON object.
 func (r *relay) sendBack(s *socket, m *wire.Message) {
 	forwarded := *m
 	forwarded.Identities = nil

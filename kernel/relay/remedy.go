@@ -50,7 +50,7 @@ func (e *execution) flagsRemedy(message string) string {
 	for _, cell := range slices.Backward(e.relay.executed) {
 		for _, call := range gocell.Parse(cell.code).Calls {
 			if call.Name() == gocell.Flags {
-				return fmt.Sprintf("cell [%d] line %d set these flags: %%goflags %s; correct it, or forget them by %%goflags \"\"", cell.count, call.Line, call.Rest())
+				return fmt.Sprintf("cell [%d] line %d set these flags: %%goflags %s; correct them, or reset them with %%goflags \"\"", cell.count, call.Line, call.Rest())
 			}
 		}
 	}

@@ -41,9 +41,10 @@ func (r *relay) setIdle(request *wire.Message) {
 }
 
 // interrupt ends the running cell, if there is one. If the cell has no process at the moment,
-// because it is being composed or its process was just ending, it is interrupted when it has the
-// next one. A freshly started GoNB would die of an interrupt, so it is spared: when a client
-// restarts a dead kernel, the new kernel may get an interrupt that was meant for the dead one.
+// because it is being composed or its process was just ending, its next process is interrupted as
+// soon as it starts. A freshly started GoNB would die of an interrupt, so it is spared: when a
+// client restarts a dead kernel, the new kernel may get an interrupt that was meant for the dead
+// one.
 func (r *relay) interrupt() {
 	r.runningMu.Lock()
 	defer r.runningMu.Unlock()
@@ -83,8 +84,8 @@ func (r *relay) settle() {
 	}
 }
 
-// interruptor returns a function that interrupts GoNB each time it is called, and everything GoNB
-// has started the first time.
+// interruptor returns a function whose first call interrupts GoNB and everything it has started.
+// Later calls interrupt what has started since, and then GoNB.
 func (r *relay) interruptor() func() {
 	var again func()
 	return func() {

@@ -89,7 +89,7 @@ func (e *execution) tellTime(begin, end time.Time) {
 	if !e.prepared.Time {
 		return
 	}
-	e.print(fmt.Sprintf("time: %s; together %.2f s\n", e.relay.phaseTimes(begin, end), end.Sub(begin).Seconds()))
+	e.print(fmt.Sprintf("time: %s; total %.2f s\n", e.relay.phaseTimes(begin, end), end.Sub(begin).Seconds()))
 }
 
 // phaseTimes lists the phases that the cell reached. The last one is the phase in which the cell
@@ -101,14 +101,13 @@ func (r *relay) phaseTimes(begin, end time.Time) string {
 		parts = append(parts, fmt.Sprintf("%s %.2f s", name, at.Sub(last).Seconds()))
 		last = at
 	}
-	for i, phase := range phases {
+	for _, phase := range phases {
 		at, ok := r.toldTime(phase.file)
-		if ok {
-			add(phase.name, at)
+		if !ok {
+			rest = phase.name
+			break
 		}
-		if rest = "run"; ok && i+1 < len(phases) {
-			rest = phases[i+1].name
-		}
+		add(phase.name, at)
 	}
 	add(rest, end)
 	return strings.Join(parts, ", ")

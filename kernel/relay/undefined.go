@@ -41,7 +41,7 @@ func (e *execution) removed(key string) (removed string) {
 	declared := false
 	for _, cell := range e.relay.executed {
 		if call, ok := gocell.Forgetting(cell.code, key); ok && declared {
-			removed = fmt.Sprintf("; cell [%d] line %d has removed it: run the cell again that declares it", cell.count, call.Line)
+			removed = fmt.Sprintf("; cell [%d] line %d has removed it: run the cell that declares it again", cell.count, call.Line)
 		}
 		if cell.succeeded && gocell.Declares(cell.code, key) {
 			declared, removed = true, ""

@@ -99,7 +99,7 @@ func joined(text any) string {
 	return b.String()
 }
 
-// finished reports whether all of the job's cells that the cell became have succeeded.
+// finished reports whether all of the job's cells made from this cell have succeeded.
 func (c *bookCell) finished() bool {
 	for _, name := range c.notes.Cells {
 		if !slices.Contains(c.notes.Done, name) {
@@ -109,8 +109,8 @@ func (c *bookCell) finished() bool {
 	return true
 }
 
-// done notes that one of the job's cells that c became has succeeded, and reports whether now all
-// have.
+// done notes that one of the job's cells made from c has succeeded, and reports whether all have
+// now.
 func (c *bookCell) done(name string) bool {
 	if !slices.Contains(c.notes.Done, name) {
 		c.notes.Done = append(c.notes.Done, name)

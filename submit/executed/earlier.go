@@ -58,18 +58,18 @@ func counts(cell *nbformat.Cell, leftOut bool) bool {
 func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 	for i, cell := range first(nb, plan, before) {
 		if i >= len(e.cells) || e.cells[i].cell.Source != cell.Source {
-			return fmt.Errorf("%s has changed since run %s; start from it, or run all cells", name(cell), e.dir.Name())
+			return fmt.Errorf("%s has changed since run %s; start from this cell, or run all cells", name(cell), e.dir.Name())
 		}
 		if old := e.cells[i]; len(old.notes.Cells) == 0 && len(plan.names(cell.Number)) > 0 {
-			return fmt.Errorf("%s did not run in run %s, which ran other cells; name a run of this cell with --from-run, or start from it", name(cell), e.dir.Name())
+			return fmt.Errorf("%s did not run in run %s, which ran other cells; name a run of this cell with --from-run, or start from this cell", name(cell), e.dir.Name())
 		} else if len(old.notes.Cells) != len(plan.names(cell.Number)) {
-			return fmt.Errorf("%s runs %s, and %d in run %s; start from it, or run all cells", name(cell), plural.Of(len(plan.names(cell.Number)), "command"), len(old.notes.Cells), e.dir.Name())
+			return fmt.Errorf("%s now runs %s, but ran %d in run %s; start from this cell, or run all cells", name(cell), plural.Of(len(plan.names(cell.Number)), "command"), len(old.notes.Cells), e.dir.Name())
 		} else if !old.finished() {
-			return fmt.Errorf("%s did not succeed in run %s (its status is %s); start from it", name(cell), e.dir.Name(), old.times.Status)
+			return fmt.Errorf("%s did not succeed in run %s (its status is %s); start from this cell", name(cell), e.dir.Name(), old.times.Status)
 		}
 	}
 	if old, now := texts(e.times.Parameters), plan.Parameters; !maps.Equal(old, now) && len(old)+len(now) > 0 {
-		return fmt.Errorf("run %s had the parameters %s, and now has %s; give the same ones, or run all cells", e.dir.Name(), options(old), options(now))
+		return fmt.Errorf("run %s had the parameters %s; this submission has %s; give the same ones, or run all cells", e.dir.Name(), options(old), options(now))
 	}
 	return nil
 }

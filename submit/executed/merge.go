@@ -69,6 +69,6 @@ func hasData(pipe *os.File) bool {
 		return false
 	}
 	left := 0
-	err = conn.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // A pipe has this number.
+	err = conn.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // Pipes support this request.
 	return err == nil && left > 0
 }

@@ -112,7 +112,7 @@ func filesOf(control []byte) ([]*os.File, error) {
 			continue
 		}
 		for i, fd := range fds {
-			if i < feedFiles-1 { // Others use the log too: its mode must stay.
+			if i < feedFiles-1 { // Other processes share the log's descriptor, so it must stay blocking.
 				_ = unix.SetNonblock(fd, true)
 			}
 			files = append(files, os.NewFile(uintptr(fd), fmt.Sprintf("fd-%d", fd)))

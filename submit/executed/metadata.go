@@ -53,7 +53,7 @@ type cellNotes struct {
 	Done  []string `json:"done,omitempty"`
 	// LeftOut is set if the cell is not part of the job.
 	LeftOut bool `json:"left_out,omitempty"`
-	// Alias is the cell's label in the notebook that a kernel's session is of.
+	// Alias is the cell's label in the notebook of the kernel's session.
 	Alias string `json:"alias,omitempty"`
 	// Reused is the run that the cell's outputs come from if this one did not run the cell.
 	Reused string `json:"reused_from,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -107,8 +108,8 @@ func (r *Recorder) Begin(name string) error {
 	return fmt.Errorf("%s has no cell for %q", r.dir.Executed(), name)
 }
 
-// beginCell marks a cell as running, and the cells before it that start nothing as executed: their
-// code is in the programs.
+// beginCell marks a cell as running, and the cells before it that run no program of their own as
+// executed: their code is in the programs.
 func (r *Recorder) beginCell(name string, cell *bookCell) {
 	r.passCells(cell)
 	if cell.count == 0 {
@@ -120,13 +121,14 @@ func (r *Recorder) beginCell(name string, cell *bookCell) {
 	r.running, r.cell, r.ended = name, cell, time.Time{}
 }
 
-// passCells marks the cells before end that start nothing as executed; all if end is nil.
+// passCells marks the cells before end that run no program of their own as executed; all if end is
+// nil.
 func (r *Recorder) passCells(end *bookCell) {
 	for _, c := range r.cells {
 		if c == end {
 			return
 		}
-		if c.count > 0 || c.notes.LeftOut || len(c.notes.Cells) > 0 || c.cell.Source == "" {
+		if c.count > 0 || c.notes.LeftOut || len(c.notes.Cells) > 0 || strings.TrimSpace(c.cell.Source) == "" {
 			continue
 		}
 		r.count++
@@ -181,7 +183,8 @@ func (r *Recorder) show(id string, output json.RawMessage) {
 	}
 	r.dirty = true
 	if old, ok := r.shown[id]; ok && id != "" {
-		old.item.rich, old.cell.dirty = output, true
+		old.cell.tape.replace(old.item, output)
+		old.cell.dirty = true
 		return
 	}
 	if it := r.cell.tape.show(output); it != nil && id != "" {
@@ -198,7 +201,13 @@ func (r *Recorder) Save() error {
 	if data == nil || err != nil {
 		return err
 	}
-	return rundir.WriteFileAtomic(r.dir.Executed(), data, 0o600)
+	if err := rundir.WriteFileAtomic(r.dir.Executed(), data, 0o600); err != nil {
+		r.mu.Lock()
+		r.dirty = true // So that it is tried again.
+		r.mu.Unlock()
+		return err
+	}
+	return nil
 }
 
 // marshal returns the current notebook; nil if the file is up to date.

@@ -59,6 +59,7 @@ func (s *Server) accept() {
 		}
 		if err != nil {
 			s.problem(fmt.Errorf("recorder: %w", err))
+			time.Sleep(time.Second) // It may last, as where there are too many open files.
 			continue
 		}
 		if err := s.serve(conn); err != nil && !errors.Is(err, io.EOF) { // Somebody only checked whether the recorder is there.

@@ -114,6 +114,16 @@ func (t *tape) show(output json.RawMessage) *item {
 	return it
 }
 
+// replace replaces a rich output, unless there would be too much.
+func (t *tape) replace(it *item, output json.RawMessage) {
+	grown := t.richBytes + len(output) - len(it.rich)
+	if grown > richLimit {
+		t.richDropped++
+		return
+	}
+	t.richBytes, it.rich = grown, output
+}
+
 // fail adds an error, regardless of the limits.
 func (t *tape) fail(output json.RawMessage) { t.items = append(t.items, &item{rich: output}) }
 

@@ -34,7 +34,7 @@ type Weights struct {
 // All are weights in the order in which they are put into the store.
 type All []*Weights
 
-// From returns those of a checkpoint, of the newest in a folder, or of a .safetensors file.
+// From returns the weights of a checkpoint, of the newest in a folder, or of a .safetensors file.
 func From(name, path string, scopes []string) *Weights {
 	return &Weights{Name: name, Scopes: scopes, Read: func(world *distributed.World) (s *checkpoint.Snapshot, err error) {
 		if err := world.OnMain(func() (err error) { s, err = readWeights(path); return err }); err != nil {
@@ -44,7 +44,7 @@ func From(name, path string, scopes []string) *Weights {
 	}}
 }
 
-// FromForeign returns those of another library's file.
+// FromForeign returns the weights of another library's file.
 func FromForeign(name, path string, scopes []string, become Targets) *Weights {
 	w := &Weights{Name: name, Scopes: scopes}
 	w.Read = func(world *distributed.World) (s *checkpoint.Snapshot, err error) {

@@ -82,10 +82,12 @@ func (f *Folder) SetAside() (aside string, err error) { return f.dir.SetAside() 
 // is none.
 func (f *Folder) NewestWeights() (string, error) {
 	all, err := checkpoint.List(f.Path)
-	if err != nil || len(all) == 0 || !all[0].Valid() {
-		return "", err
+	for _, info := range all {
+		if info.Valid() {
+			return filepath.Join(info.Path, checkpoint.WeightsFile), nil
+		}
 	}
-	return filepath.Join(all[0].Path, checkpoint.WeightsFile), nil
+	return "", err
 }
 
 // Take takes a snapshot for Save, on rank 0, unless another training run writes to the folder. run
@@ -100,7 +102,7 @@ func (f *Folder) Take(store *model.Store, owner checkpoint.Owner, run string) (*
 // Save begins to write a snapshot, on rank 0. The error is that of the previous one.
 func (f *Folder) Save(s *checkpoint.Snapshot) error { return f.writer.Save(s) }
 
-// realPath returns the folder under the name that it has for every program.
+// realPath returns the folder's canonical absolute path.
 func (f *Folder) realPath() string {
 	path := f.Path
 	if real, err := filepath.EvalSymlinks(path); err == nil {

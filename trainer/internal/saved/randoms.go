@@ -38,8 +38,8 @@ func (r *Randoms) Seed(seed uint64) error {
 	return nil
 }
 
-// Resume continues the stream that this rank had when a checkpoint was written, by as many ranks as
-// now, whose states these are. It reports whether it can.
+// Resume continues the stream that this rank had when a checkpoint was written. states has one
+// entry for each rank. It returns false if the number of ranks was different then.
 func (r *Randoms) Resume(states [][]byte, ranks int, world *distributed.World) bool {
 	r.foreign = ranks != world.Size() || world.Rank() >= len(states)
 	if !r.foreign {

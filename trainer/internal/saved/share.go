@@ -15,7 +15,7 @@ import (
 	"gonbatch/distributed"
 )
 
-// Broadcast returns rank 0's value, which must be like its JSON, on all ranks.
+// Broadcast returns rank 0's value on all ranks. It must survive a round trip through JSON.
 func Broadcast[T any](world *distributed.World, value T) (theirs T, err error) {
 	text, err := json.Marshal(value)
 	if err != nil {
