@@ -1,13 +1,11 @@
 package main
 
 import (
-	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"gonbatch/internal/plural"
 	"gonbatch/submit"
@@ -202,9 +200,4 @@ func misplaced(flags *pflag.FlagSet, batch bool) error {
 		return submit.Usagef("%s: only for a cluster, and this run is on one machine (--local); give --tasks for the number of ranks", list)
 	}
 	return submit.Usagef("%s: only for a cluster, and does nothing for a run on this machine (--local); leave it out", list)
-}
-
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

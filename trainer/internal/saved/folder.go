@@ -69,13 +69,15 @@ func (f *Folder) Release() {
 	}
 }
 
-// Latest, Best and SetAside are those of checkpoint.Dir. Only rank 0 calls them.
+// Latest is checkpoint.Dir's, on rank 0.
 func (f *Folder) Latest(report func(string)) (*checkpoint.Snapshot, error) {
 	return f.dir.Latest(report)
 }
 
+// Best is checkpoint.Dir's, on rank 0.
 func (f *Folder) Best(report func(string)) (*checkpoint.Snapshot, error) { return f.dir.Best(report) }
 
+// SetAside is checkpoint.Dir's, on rank 0.
 func (f *Folder) SetAside() (aside string, err error) { return f.dir.SetAside() }
 
 // NewestWeights returns the path of the weights in the newest checkpoint, on rank 0; empty if there
