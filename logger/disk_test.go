@@ -20,7 +20,9 @@ func TestFullDisk(t *testing.T) {
 		open func(dir string) (logger.Logger, error)
 		loss func(t *testing.T, dir string) map[int64]float64
 	}{
-		"JSON lines":  {func(dir string) (logger.Logger, error) { return logger.NewJSONLines(filepath.Join(dir, "metrics.jsonl")) }, lossOfLines},
+		"JSON lines": {func(dir string) (logger.Logger, error) {
+			return logger.NewJSONLines(filepath.Join(dir, "metrics.jsonl"))
+		}, lossOfLines},
 		"CSV":         {func(dir string) (logger.Logger, error) { return logger.NewCSV(filepath.Join(dir, "metrics.csv")) }, lossOfTable},
 		"TensorBoard": {func(dir string) (logger.Logger, error) { return logger.NewTensorBoard(dir) }, nil},
 	} {

@@ -24,7 +24,9 @@ func (w *Watch) startTime() time.Duration {
 
 // connectDelay returns how long this rank waits before it connects to the hubs: only some ranks
 // connect at the same time, so that a hub is not overwhelmed by a thousand.
-func (w *Watch) connectDelay() time.Duration { return time.Duration(w.config.Rank/64) * 10 * time.Millisecond }
+func (w *Watch) connectDelay() time.Duration {
+	return time.Duration(w.config.Rank/64) * 10 * time.Millisecond
+}
 
 // hubKey is the key that ranks and a hub prove to each other.
 func (w *Watch) hubKey(rank int) network.Key { return w.key.For(fmt.Sprintf("hub %d", rank)) }

@@ -31,7 +31,7 @@ var neverOne = map[string]string{
 	"%d channels: call Channels":        "only for a number below 1",
 	"%d classes; there must be":         "only for a number below 1",
 	"changed variables %d times":        "the limit is far above 1",
-	"%d records is full":                   "the length of a queue, a constant",
+	"%d records is full":                "the length of a queue, a constant",
 	"while they are read, %d times":     "a constant",
 	"%d of %d values are NaN":           "it goes with the first number",
 }
