@@ -101,7 +101,7 @@ func TestCells(t *testing.T) {
 		{name: "a bare go build", code: "!*go vet . && go build && echo built", status: "ok", text: "built\n"},
 		{name: "a variable to remove", code: "var gone = 1", status: "ok"},
 		{name: "its removal", code: "%rm gone", status: "ok"},
-		{name: "a removed variable", code: "%%\nfmt.Println(gone)", status: "error", ename: "CompileError", value: "line 1 has removed it: run the cell again that declares it"},
+		{name: "a removed variable", code: "%%\nfmt.Println(gone)", status: "error", ename: "CompileError", value: "line 1 has removed it: run the cell that declares it again"},
 		{name: "who", code: "%who", status: "ok"},
 		{name: "ranks of the next cell", code: "%distributed 3", status: "ok"},
 		{name: "not of declarations", code: "var unused int", status: "ok"},

@@ -253,7 +253,7 @@ func TestMulti(t *testing.T) {
 		{name: "it hangs for a while", scalars: func() error { late.Do(func() { time.Sleep(2 * short) }); return nil }, options: MultiOptions{Timeout: short},
 			report: "has taken more than 50ms"},
 		{name: "its queue is full", scalars: func() error { <-release; return nil }, options: MultiOptions{Queue: 8, CloseTimeout: short},
-			want: []string{"8 records wait"}, report: "too slow"},
+			want: []string{"8 records is full"}, report: "too slow"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -34,7 +34,7 @@ var program struct {
 // unread is a variable whose kept value could not be loaded.
 type unread struct {
 	err error
-	// initial is the variable's encoded value when main began.
+	// initial is what encoded returned of the variable's value when main began.
 	initial []byte
 }
 

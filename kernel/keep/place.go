@@ -3,6 +3,7 @@ package keep
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -203,13 +204,19 @@ func encodeFile(w io.Writer, name string, value reflect.Value) error {
 	return b.Flush()
 }
 
-// encoded returns the encoded value or, if the value can't be encoded, the text of the error.
+// encoded returns the encoded value or, if the value can't be encoded, the text of the error. What
+// gob doesn't encode, such as numbers, may be large: of that it returns the hash.
 func encoded(name string, value reflect.Value) []byte {
 	var text bytes.Buffer
-	if err := encodeFile(&text, name, value); err != nil {
+	sum := sha256.New()
+	var w io.Writer = &text
+	if !usesGob(value.Type()) {
+		w = sum
+	}
+	if err := encodeFile(w, name, value); err != nil {
 		return []byte(err.Error())
 	}
-	return text.Bytes()
+	return sum.Sum(text.Bytes())
 }
 
 // hasValue reports whether a file already has the value, in gob's encoding: that depends on the
