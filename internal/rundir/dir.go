@@ -203,6 +203,9 @@ func (d Dir) Submit() string { return d.join("submit") }
 // executed notebook.
 func (d Dir) Result() string { return d.join("shown.json") }
 
+// Unrecorded is a mark that the executed notebook lacks some output.
+func (d Dir) Unrecorded() string { return d.join("unrecorded") }
+
 // Store returns the path of the folder in a run root for the big files that a user's runs share, if
 // the sources of these files are on another file system. It has each file once, named by its
 // content, and runs link to it.

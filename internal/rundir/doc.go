@@ -20,6 +20,7 @@
 //	  deaths              a line for each start whose rank died
 //	  lock                exists while a command starts or ends the run
 //	  shown.json          the value of a program's last expression, until it is in executed.ipynb
+//	  unrecorded          a mark: executed.ipynb lacks output
 //	  kept/<cell>/        the values of %keep, as each cell left them
 //	  ends/<n>/<cell>/    how each rank of the cell ended in start n
 //	  finished/<cell>     a mark for each cell that ended well, which no later start runs again

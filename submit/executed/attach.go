@@ -17,30 +17,32 @@ import (
 
 // Attach makes the output of a program that has not started yet go to the recorder at socket; with
 // socket "", it only removes variables of an outer recorder. Call started when the program has
-// started, or could not. This process's standard output is the log, and cmd.Env names the cell.
-func Attach(socket string, cmd *exec.Cmd) (started func(), err error) {
+// started, or could not, and ended when it has ended. This process's standard output is the log,
+// and cmd.Env names the cell.
+func Attach(socket string, cmd *exec.Cmd) (started, ended func(), err error) {
 	nothing := func() {}
 	cmd.Env = withoutPipes(cmd.Env)
 	if socket == "" {
-		return nothing, nil
+		return nothing, nothing, nil
 	}
 	p, err := connect(socket, cellOf(cmd.Env))
 	if err != nil { // The recorder has failed, or is on another node.
 		fmt.Fprintf(os.Stderr, lossNote, err)
 		p.close()
-		return nothing, nil
+		return nothing, nothing, nil
 	}
 	if err := p.share(); err != nil {
 		p.close()
-		return nil, err
+		return nil, nil, err
 	}
+	spare := p.newSpare(envOf(cmd.Env))
 	cmd.Env = slices.Concat(cmd.Env, p.environ(), resultFile(cmd.Env))
 	cmd.Stdout, cmd.Stderr = take(&p.out.write), take(&p.err.write)
 	return func() {
 		_ = cmd.Stdout.(*os.File).Close()
 		_ = cmd.Stderr.(*os.File).Close()
 		p.close()
-	}, nil
+	}, spare.end, nil
 }
 
 // envOf returns what an environment says about the run.
@@ -92,11 +94,12 @@ func withoutPipes(environ []string) []string {
 // pipe holds the two ends of a pipe.
 type pipe struct{ read, write int }
 
-// pipes are a program's pipes: they carry its output, and the answers to its rich output.
-type pipes struct{ out, err, display, back pipe }
+// pipes are a program's pipes: they carry its output, and the answers to its rich output. The
+// recorder holds the write end of alive, so that its death is noticed at the read end.
+type pipes struct{ out, err, display, back, alive pipe }
 
 func newPipes() (p pipes, err error) {
-	for _, one := range []*pipe{&p.out, &p.err, &p.display, &p.back} {
+	for _, one := range []*pipe{&p.out, &p.err, &p.display, &p.back, &p.alive} {
 		var ends [2]int
 		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 			return p, err
@@ -108,7 +111,7 @@ func newPipes() (p pipes, err error) {
 
 // theirs returns the ends that the recorder gets, and the log.
 func (p pipes) theirs() []int {
-	return []int{p.out.read, p.err.read, p.display.read, p.back.write, 1}
+	return []int{p.out.read, p.err.read, p.display.read, p.back.write, p.alive.write, 1}
 }
 
 // share lets the program inherit its ends of the pipes for rich output.
@@ -130,7 +133,7 @@ func take(fd *int) *os.File {
 
 // close closes the ends that this process still has.
 func (p *pipes) close() {
-	for _, one := range []*pipe{&p.out, &p.err, &p.display, &p.back} {
+	for _, one := range []*pipe{&p.out, &p.err, &p.display, &p.back, &p.alive} {
 		for _, fd := range []*int{&one.read, &one.write} {
 			if *fd > 0 {
 				_ = take(fd).Close()

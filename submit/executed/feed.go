@@ -14,19 +14,19 @@ import (
 
 // feed copies the output of one program to the recorder, and its text to the log too.
 type feed struct {
-	recorder               *Recorder
-	out, err, display, log *os.File
-	backLock               sync.Mutex
-	back                   *os.File
-	answers                *gob.Encoder
-	text, all              chan struct{} // closed when the text, and when all output, has ended
-	stop                   chan struct{} // closed when nothing waits for more text
+	recorder                      *Recorder
+	out, err, display, alive, log *os.File
+	backLock                      sync.Mutex
+	back                          *os.File
+	answers                       *gob.Encoder
+	text, all                     chan struct{} // closed when the text, and when all output, has ended
+	stop                          chan struct{} // closed when nothing waits for more text
 }
 
 // newFeed reads from the files of an attach request until they end.
 func newFeed(r *Recorder, files []*os.File) *feed {
 	f := &feed{
-		recorder: r, out: files[0], err: files[1], display: files[2], back: files[3], log: files[4],
+		recorder: r, out: files[0], err: files[1], display: files[2], back: files[3], alive: files[4], log: files[5],
 		text: make(chan struct{}), all: make(chan struct{}), stop: make(chan struct{}),
 	}
 	f.answers = gob.NewEncoder(f.back)
@@ -43,6 +43,7 @@ func newFeed(r *Recorder, files []*os.File) *feed {
 		_ = f.log.Close() // Whoever waits for the end of the log need not wait for the rest.
 		close(f.text)
 		<-displays
+		_ = f.alive.Close()
 		close(f.all)
 	}()
 	return f

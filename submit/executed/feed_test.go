@@ -24,8 +24,8 @@ func TestSlowDisplays(t *testing.T) {
 		defer ends[i].Close()   //nolint:errcheck // the test is over
 		defer ends[i+1].Close() //nolint:errcheck // the test is over
 	}
-	out, err, display, back, log := ends[0:2], ends[2:4], ends[4:6], ends[6:8], ends[8:10]
-	f := newFeed(recorder, []*os.File{out[0], err[0], display[0], back[1], log[1]})
+	out, err, display, back, alive, log := ends[0:2], ends[2:4], ends[4:6], ends[6:8], ends[8:10], ends[10:12]
+	f := newFeed(recorder, []*os.File{out[0], err[0], display[0], back[1], alive[1], log[1]})
 	_, _ = out[1].Close(), err[1].Close()
 	<-f.text
 	recorder.mu.Lock()

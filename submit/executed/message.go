@@ -28,8 +28,8 @@ const (
 	// maxRequest is more than the size of any request.
 	maxRequest = 64 << 10
 	// feedFiles is the number of descriptors of an attach request: stdout, stderr and rich output
-	// to read, answers to write, and the log.
-	feedFiles = 5
+	// to read, answers to write, one to hold as long as the recorder lives, and the log.
+	feedFiles = 6
 	// askLimit is how long an answer may take. A program must not wait forever for its recorder.
 	askLimit = 30 * time.Second
 )

@@ -73,6 +73,9 @@ func Settle(dir rundir.Dir, now func() time.Time, o Outcome) error {
 	if err != nil || !r.unsettled(o) {
 		return err
 	}
+	r.mu.Lock()
+	r.noteLoss()
+	r.mu.Unlock()
 	r.End(o)
 	return r.Save()
 }

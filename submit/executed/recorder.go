@@ -80,6 +80,7 @@ func openRecorder(dir rundir.Dir, now func() time.Time) (*Recorder, error) {
 func (r *Recorder) Start(jobID, host string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.noteLoss()
 	now := r.now()
 	if r.times.StartTime == nil {
 		r.times.StartTime = &now

@@ -41,6 +41,10 @@ func TestMain(m *testing.M) {
 			display.Result("only text")
 		}
 		os.Exit(0)
+	case "serve":
+		serveForTest(rundir.At(os.Getenv(rundir.EnvDir)), os.Getenv(rundir.EnvRecorder))
+	case "wait":
+		waitAndShow(os.Getenv("EXECUTED_SYNCED") != "")
 	case "show":
 		gonbui.DisplayHTML("<b>first</b>")
 		gonbui.UpdateHTML("id", "<i>old</i>")
@@ -58,7 +62,7 @@ func attachForTest() int {
 	cmd := exec.Command(os.Args[1], os.Args[2:]...)
 	cmd.Env = os.Environ()
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	started, err := Attach(os.Getenv(rundir.EnvRecorder), cmd)
+	started, ended, err := Attach(os.Getenv(rundir.EnvRecorder), cmd)
 	if err == nil {
 		err = cmd.Start()
 		started()
@@ -68,6 +72,7 @@ func attachForTest() int {
 		return 99
 	}
 	_ = cmd.Wait() // Its state says more than its error.
+	ended()
 	return submit.ProcessCode(cmd.ProcessState)
 }
 

@@ -150,16 +150,17 @@ func (p *process) environ(environ []string) (all []string) {
 	return append(all, own...)
 }
 
-// launch starts the program, with rank 0's output going to the recorder if there is one.
-func (p *process) launch() error {
+// launch starts the program, with rank 0's output going to the recorder if there is one. Call ended
+// when it has ended.
+func (p *process) launch() (ended func(), err error) {
 	socket := p.recorder
 	if p.rank != 0 {
 		socket = ""
 	}
-	started, err := executed.Attach(socket, p.Cmd)
+	started, ended, err := executed.Attach(socket, p.Cmd)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer started()
-	return p.Start()
+	return ended, p.Start()
 }

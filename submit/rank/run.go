@@ -29,7 +29,8 @@ func (p *process) run() int {
 	}
 	_ = rundir.Begin(p.env.Dir, p.env.Start, p.cell.Name) // If it can't be recorded, neither can the end, which says so.
 	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.launch(); err != nil {
+	recorded, err := p.launch()
+	if err != nil {
 		fmt.Fprintf(p.shell.Err, "gonbatch: cell %s: %v\n", p.cell.Name, err)
 		end.Code, end.Ended = cannotStart(err), p.shell.Now()
 		return p.report(end)
@@ -41,6 +42,7 @@ func (p *process) run() int {
 		close(ended)
 	}()
 	code, told := p.wait(signals, ended)
+	recorded()
 	if code == rundir.RequeueCode && p.step != "" && !told && !p.hasStopped() {
 		told = within(signals, time.Second) // The program may have got the signal first.
 	}
