@@ -20,7 +20,7 @@ func TestMessages(t *testing.T) {
 		{"\ufeff%%\nfmt.Println(1)", ""},
 		{"%test -run X\nfunc TestY(t *testing.T) {}", "line 1: %test -run: the tests know it as -test.run"},
 		{"%goflags -nosuch\n%goflags", ""},
-		{"%%\nfmt.Println(3)", "cell [12] line 1 set these flags: %goflags -nosuch; correct it"},
+		{"%%\nfmt.Println(3)", "cell [12] line 1 set these flags: %goflags -nosuch; correct them"},
 		{"%goflags \"\"", ""},
 		{"%keep nosuch", "%keep nosuch: there is no such package-level variable"},
 		{"%%\nfmt.Println(3)", ""},
