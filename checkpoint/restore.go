@@ -293,11 +293,7 @@ func (l *loader) addPending(s *Snapshot, owner Owner, pass func(name string, t *
 			return fmt.Errorf("checkpoint: copy the variable %s: %w", name, err)
 		}
 		s.Tensors[name] = value
-		weight, known := false, false
-		if owner != nil {
-			weight, known = owner(name)
-		}
-		if weight || !known && l.weights[name] {
+		if weight, known := owner.knows(name); weight || !known && l.weights[name] {
 			s.Weights[name] = true
 		}
 	}

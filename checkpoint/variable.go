@@ -37,6 +37,14 @@ var trainingVariables = map[string]bool{
 // scopes, and an optimizer's copies of trainable ones, do not belong to the model.
 type Owner func(path string) (weight, known bool)
 
+// knows calls the owner, if there is one.
+func (o Owner) knows(path string) (weight, known bool) {
+	if o == nil {
+		return false, false
+	}
+	return o(path)
+}
+
 // weights returns a function that reports whether a variable of the store belongs to the model.
 func (o Owner) weights(store *model.Store) func(*model.Variable) bool {
 	trainable := map[string]bool{}
@@ -46,10 +54,8 @@ func (o Owner) weights(store *model.Store) func(*model.Variable) bool {
 		}
 	}
 	return func(v *model.Variable) bool {
-		if o != nil {
-			if weight, known := o(v.Path()); known {
-				return weight
-			}
+		if weight, known := o.knows(v.Path()); known {
+			return weight
 		}
 		if OnlyTraining(v.Path()) {
 			return false

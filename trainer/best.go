@@ -70,7 +70,7 @@ func (t *Trainer) readBest() (*checkpoint.Snapshot, origin, error) {
 	if err := t.folder.Wait(); err != nil {
 		return nil, origin{}, err
 	}
-	best, err := t.folder.Best(func(message string) { t.printf("checkpoint: %s\n", message) })
+	best, err := t.folder.Dir.Best(func(message string) { t.printf("checkpoint: %s\n", message) })
 	if err != nil {
 		return nil, origin{}, err
 	}

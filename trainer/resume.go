@@ -79,7 +79,7 @@ func (t *Trainer) startOver() error {
 
 // setAside does rank 0's part of startOver.
 func (t *Trainer) setAside() error {
-	aside, err := t.folder.SetAside()
+	aside, err := t.folder.Dir.SetAside()
 	if aside != "" {
 		t.printf("checkpoint.resume is \"never\": the checkpoints of an earlier training run are now in %s\n", aside)
 	}
@@ -136,7 +136,7 @@ func (t *Trainer) load() error {
 
 // readOrigin does rank 0's part of load.
 func (t *Trainer) readOrigin() (origin, error) {
-	snapshot, err := t.folder.Latest(func(message string) { t.printf("checkpoint: %s\n", message) })
+	snapshot, err := t.folder.Dir.Latest(func(message string) { t.printf("checkpoint: %s\n", message) })
 	if err != nil || snapshot == nil {
 		return origin{}, err
 	}

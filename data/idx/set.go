@@ -41,6 +41,19 @@ type File struct {
 	GzSHA256 string
 }
 
+// The files of MNIST, whose names and sizes its successors have too.
+var (
+	TrainImages = File{Name: "train-images-idx3-ubyte", Size: 16 + 60_000*Side*Side}
+	TrainLabels = File{Name: "train-labels-idx1-ubyte", Size: 8 + 60_000}
+	TestImages  = File{Name: "t10k-images-idx3-ubyte", Size: 16 + 10_000*Side*Side}
+	TestLabels  = File{Name: "t10k-labels-idx1-ubyte", Size: 8 + 10_000}
+)
+
+// With returns the file with a SHA-256, and the size and SHA-256 of its compressed form.
+func (f File) With(sum string, gzSize int64, gzSum string) File {
+	return File{Name: f.Name, Size: f.Size, SHA256: sum, GzSize: gzSize, GzSHA256: gzSum}
+}
+
 // Files returns all files. The smallest are first, so an unreachable address shows at once.
 func (s Set) Files() []File {
 	return []File{s.TestLabels, s.TrainLabels, s.TestImages, s.TrainImages}

@@ -25,26 +25,10 @@ import (
 // responds. The mean and standard deviation are the values in common use.
 var set = idx.Set{
 	Package: "mnist", Title: "MNIST", Classes: 10, Mean: 0.1307, Std: 0.3081,
-	TrainImages: idx.File{
-		Name: "train-images-idx3-ubyte",
-		Size: 47040016, SHA256: "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-		GzSize: 9912422, GzSHA256: "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-	},
-	TrainLabels: idx.File{
-		Name: "train-labels-idx1-ubyte",
-		Size: 60008, SHA256: "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-		GzSize: 28881, GzSHA256: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-	},
-	TestImages: idx.File{
-		Name: "t10k-images-idx3-ubyte",
-		Size: 7840016, SHA256: "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-		GzSize: 1648877, GzSHA256: "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-	},
-	TestLabels: idx.File{
-		Name: "t10k-labels-idx1-ubyte",
-		Size: 10008, SHA256: "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-		GzSize: 4542, GzSHA256: "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-	},
+	TrainImages: idx.TrainImages.With("ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db", 9912422, "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"),
+	TrainLabels: idx.TrainLabels.With("65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5", 28881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
+	TestImages:  idx.TestImages.With("0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7", 1648877, "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"),
+	TestLabels:  idx.TestLabels.With("ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2", 4542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
 	Addresses: []string{
 		"https://ossci-datasets.s3.amazonaws.com/mnist/",
 		"https://storage.googleapis.com/cvdf-datasets/mnist/",

@@ -17,8 +17,8 @@ import (
 // only know that there is a folder. A nil Folder does nothing.
 type Folder struct {
 	Path   string
+	Dir    *checkpoint.Dir // Nil on other ranks.
 	world  *distributed.World
-	dir    *checkpoint.Dir    // Nil on other ranks.
 	writer *checkpoint.Writer // As above.
 	others *others            // As above.
 }
@@ -26,12 +26,12 @@ type Folder struct {
 // Open opens a folder. It is collective.
 func Open(w *distributed.World, path string, o checkpoint.Options) (*Folder, error) {
 	f := &Folder{Path: path, world: w}
-	err := w.OnMain(func() (err error) { f.dir, err = checkpoint.Open(path, o); return err })
+	err := w.OnMain(func() (err error) { f.Dir, err = checkpoint.Open(path, o); return err })
 	if err != nil {
 		return nil, err
 	}
 	if w.IsMain() {
-		f.writer, f.others = checkpoint.NewWriter(f.dir), newOthers(path)
+		f.writer, f.others = checkpoint.NewWriter(f.Dir), newOthers(path)
 		w.OnClose(f.writer.Close)
 	}
 	return f, nil
@@ -68,17 +68,6 @@ func (f *Folder) Release() {
 		_ = f.world.Alone("writes a checkpoint", func() error { f.writer.Release(); return nil })
 	}
 }
-
-// Latest is checkpoint.Dir's, on rank 0.
-func (f *Folder) Latest(report func(string)) (*checkpoint.Snapshot, error) {
-	return f.dir.Latest(report)
-}
-
-// Best is checkpoint.Dir's, on rank 0.
-func (f *Folder) Best(report func(string)) (*checkpoint.Snapshot, error) { return f.dir.Best(report) }
-
-// SetAside is checkpoint.Dir's, on rank 0.
-func (f *Folder) SetAside() (aside string, err error) { return f.dir.SetAside() }
 
 // NewestWeights returns the path of the weights in the newest checkpoint, on rank 0; empty if there
 // is none.
