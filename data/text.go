@@ -57,11 +57,20 @@ func (t tokensOf[T]) copy(to []int32, begin int) {
 //	windows, err := data.Text("plays", text, vocabulary, 64)
 //	trainSet, validationSet, err := windows.Split(0.9)
 func Text(name, text string, v *Vocabulary, context int) (*Windows, error) {
-	all, err := v.Encode(text)
+	var all tokens
+	var err error
+	switch n := v.Len(); { // What is not kept would take five times as much memory as the text.
+	case n <= math.MaxUint8+1:
+		all, err = encode[uint8](v, text)
+	case n <= math.MaxUint16+1:
+		all, err = encode[uint16](v, text)
+	default:
+		all, err = encode[int32](v, text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", name, err)
 	}
-	return Tokens(name, all, context)
+	return newWindows(name, context, all)
 }
 
 // Token is an integer type of tokens.
@@ -77,9 +86,6 @@ type Token interface {
 //	bpe, err := tiktoken.GetEncoding("cl100k_base") // github.com/pkoukk/tiktoken-go
 //	windows, err := data.Tokens("plays", bpe.EncodeOrdinary(text), 64)
 func Tokens[T Token](name string, all []T, context int) (*Windows, error) {
-	if context < 1 {
-		return nil, fmt.Errorf("data: %s: the context must be at least 1 token, got %d", name, context)
-	}
 	var largest T
 	for i, token := range all {
 		if token < 0 {
@@ -109,6 +115,9 @@ func converted[To uint8 | uint16 | int32, From Token](all []From) tokensOf[To] {
 }
 
 func newWindows(name string, context int, all tokens) (*Windows, error) {
+	if context < 1 {
+		return nil, fmt.Errorf("data: %s: the context must be at least 1 token, got %d", name, context)
+	}
 	if all.len() <= context {
 		return nil, fmt.Errorf("data: %s has %s; a context of %d needs at least %d, because each is followed by one to predict", name, plural.Of(all.len(), "token"), context, context+1)
 	}

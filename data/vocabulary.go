@@ -60,19 +60,28 @@ func (v *Vocabulary) Len() int { return len(v.characters) }
 
 // Encode returns the tokens of a text. A character that isn't in the vocabulary is an error.
 func (v *Vocabulary) Encode(text string) ([]int32, error) {
+	tokens, err := encode[int32](v, text)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	return tokens, nil
+}
+
+// encode returns tokens in a type that holds all of the vocabulary.
+func encode[T uint8 | uint16 | int32](v *Vocabulary, text string) (tokensOf[T], error) {
 	if v.tokens == nil {
-		return converted[int32]([]byte(text)), nil
+		return converted[T]([]byte(text)), nil
 	}
 	if err := checkUTF8(text); err != nil {
 		return nil, err
 	}
-	tokens := make([]int32, 0, utf8.RuneCountInString(text))
+	tokens := make(tokensOf[T], 0, utf8.RuneCountInString(text))
 	for _, r := range text {
 		token, ok := v.tokens[r]
 		if !ok {
 			return nil, fmt.Errorf("character %d of the text, %q, is not among the %s of the vocabulary", len(tokens), r, plural.Of(v.Len(), "character"))
 		}
-		tokens = append(tokens, token)
+		tokens = append(tokens, T(token))
 	}
 	return tokens, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"math"
 	"sync"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -27,7 +28,7 @@ type how interface {
 }
 
 // noEpoch is the epoch of Batch.
-const noEpoch = -1
+const noEpoch = math.MinInt
 
 // batchOf returns examples of ds in an epoch, or those of Batch.
 func batchOf(ds Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {

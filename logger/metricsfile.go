@@ -67,6 +67,9 @@ func (m *metricsFile) replace(content []byte) error {
 // openLines opens a file of lines for appending, and creates it if it is missing. It removes an
 // incomplete last line, left by a process that ended while writing.
 func openLines(path string) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // A pipe would wait for a reader.
+		return nil, fmt.Errorf("%s is not a regular file but %s: choose another name", path, info.Mode().Type())
+	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
@@ -98,7 +101,9 @@ func writeWhole(file *os.File, text []byte) error {
 func (m *metricsFile) time() string { return m.now().UTC().Format(time.RFC3339Nano) }
 
 // Close closes the file.
-func (m *metricsFile) Close() error { return m.end("close "+m.path, m.file.Close) }
+func (m *metricsFile) Close() error {
+	return m.end("close "+m.path, func() error { return m.file.Close() })
+}
 
 // recorded has the last step of each metric that an earlier process recorded.
 type recorded map[string]int64

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"slices"
 	"strings"
+
+	"gonbatch/internal/plural"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -91,6 +94,31 @@ func (h head) size(text int) int64 {
 	return int64(text) + int64(h.Examples)*(h.record()+crc32.Size)
 }
 
+// check refuses a head that no file can have: a shape of it would panic, or its size overflow.
+func (h head) check() error {
+	if h.Examples < 1 || len(h.Inputs) == 0 {
+		return fmt.Errorf("%s with %s", plural.Of(h.Examples, "example"), plural.Of(len(h.Inputs), "input"))
+	}
+	record := 0
+	for _, c := range h.columns() {
+		dtype, n := dtypes.MapOfNames[c.Type], 1
+		if bits := dtype.Bits(); bits == 0 || bits%8 != 0 || c.Bytes && dtype != dtypes.Float32 {
+			return fmt.Errorf("a column of type %q", c.Type)
+		}
+		for _, d := range c.Shape {
+			if d < 0 || d > 0 && n > math.MaxInt32/d {
+				return fmt.Errorf("a column of shape %v", c.Shape)
+			}
+			n *= d
+		}
+		record += n * dtype.Bits() / 8
+	}
+	if record < 1 || record > math.MaxInt64/h.Examples/2 {
+		return fmt.Errorf("%s of %d bytes", plural.Of(h.Examples, "example"), record)
+	}
+	return nil
+}
+
 // readHead reads the head of a file with so many bytes, and how long its text is.
 func readHead(file io.ReaderAt, bytesOfFile int64) (h head, text int, err error) {
 	r := bufio.NewReader(io.NewSectionReader(file, 0, min(bytesOfFile, mostHead)))
@@ -113,6 +141,9 @@ func readHead(file io.ReaderAt, bytesOfFile int64) (h head, text int, err error)
 	}
 	if h.ByteOrder != byteOrder {
 		return h, 0, fmt.Errorf("its byte order is %q: only %q can be read: write it again on a machine with this byte order", h.ByteOrder, byteOrder)
+	}
+	if err := h.check(); err != nil {
+		return h, 0, fmt.Errorf("its head is damaged: %w", err)
 	}
 	whole, err := h.text()
 	if want := h.size(len(whole)); err == nil && bytesOfFile != want {

@@ -66,11 +66,16 @@ func Open(pattern string) (*Set, error) {
 }
 
 // add opens one more file.
-func (s *Set) add(f files.File) error {
+func (s *Set) add(f files.File) (err error) {
 	file, err := f.Open()
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			_ = file.Close() // It was only read.
+		}
+	}()
 	h, text, err := readHead(file, f.Size)
 	if err != nil {
 		return err

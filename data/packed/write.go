@@ -85,10 +85,7 @@ func headOf(ds data.Dataset, c Config) (head, error) {
 	if h.Labels, err = columnsOf(labels, false); err != nil {
 		return h, err
 	}
-	if len(inputs) == 0 || h.record() == 0 {
-		return h, fmt.Errorf("an example has %s and %s of %d bytes together", plural.Of(len(inputs), "input"), plural.Of(len(labels), "label"), h.record())
-	}
-	return h, nil
+	return h, h.check()
 }
 
 // columnsOf describes tensors of a batch.

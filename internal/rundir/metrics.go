@@ -45,7 +45,7 @@ type MetricsReader struct {
 }
 
 // Read returns all metrics that have been written so far. It leaves out a line that is still being
-// written or is not a JSON object. The slice belongs to the reader.
+// written or is not a JSON object with a step. The slice belongs to the reader.
 func (r *MetricsReader) Read() ([]Measurement, error) {
 	f, err := Open(r.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +89,7 @@ func ReadMeasurement(line []byte) (m Measurement, ok bool) {
 		switch value := value.(type) {
 		case float64:
 			if name == "step" {
-				m.Step = int64(value)
+				m.Step, ok = int64(value), true
 			} else {
 				m.Values[name] = value
 			}
@@ -97,7 +97,7 @@ func ReadMeasurement(line []byte) (m Measurement, ok bool) {
 			m.addText(name, value)
 		}
 	}
-	return m, true
+	return m, ok
 }
 
 // addText adds a value that is written as text: the time, the training's name, or a number that
