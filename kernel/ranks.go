@@ -31,7 +31,7 @@ func ranksOf(command []string, cellDir string) (int, error) {
 	return strconv.Atoi(words[0])
 }
 
-// shareKept gives rank 0's kept values to the other ranks that have none. They don't load rank 0's
+// shareKept gives rank 0's kept values to the other ranks that have none. They would load rank 0's
 // own files, which rank 0 may already have replaced when a slower rank begins. The values are
 // links: a new value is always a new file.
 func shareKept(keepDir string, ranks int) error {

@@ -2,11 +2,14 @@ package logger_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"gonbatch/logger"
@@ -106,4 +109,41 @@ func events(t *testing.T, dir string) (n int) {
 		}
 	}
 	return n
+}
+
+// TestCloseMeanwhile: a file may be closed while another goroutine makes it wider, which replaces
+// it.
+func TestCloseMeanwhile(t *testing.T) {
+	for round := range 100 {
+		l, err := logger.NewCSV(filepath.Join(t.TempDir(), "metrics.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var group sync.WaitGroup
+		group.Go(func() {
+			for step := range int64(20) {
+				_ = l.Scalars(step, map[string]float64{fmt.Sprint("loss", step): 1}) // It may be closed.
+			}
+		})
+		if err := l.Close(); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		group.Wait()
+	}
+}
+
+// TestPipe: what isn't a file is refused at once.
+func TestPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, open := range []func(string, ...logger.Option) error{
+		func(p string, o ...logger.Option) error { _, err := logger.NewCSV(p, o...); return err },
+		func(p string, o ...logger.Option) error { _, err := logger.NewJSONLines(p, o...); return err },
+	} {
+		if err := open(path); err == nil || !strings.Contains(err.Error(), path+" is not a regular file") {
+			t.Errorf("got %v", err)
+		}
+	}
 }

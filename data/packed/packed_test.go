@@ -353,6 +353,31 @@ func bigEndian(t *testing.T, content []byte) []byte {
 	return file
 }
 
+// TestImpossibleHeads: a head that no file can have is an error, even if its checksum is right.
+func TestImpossibleHeads(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.packed")
+	for fields, want := range map[string]string{
+		`"examples":0,"inputs":[{"type":"Float32","shape":[3]}]`:                    "0 examples with 1 input",
+		`"examples":-9223372036854775808,"inputs":[{"type":"Float32","shape":[3]}]`: "with 1 input",
+		`"examples":4611686018427387904,"inputs":[{"type":"Uint8","shape":[]}]`:     "of 1 bytes",
+		`"examples":1`: "with 0 inputs",
+		`"examples":1,"inputs":[{"type":"Float32","shape":[-3]}]`:           "a column of shape [-3]",
+		`"examples":1,"inputs":[{"type":"Float32","shape":[65536,65536]}]`:  "a column of shape [65536 65536]",
+		`"examples":1,"inputs":[{"type":"What","shape":[3]}]`:               `a column of type "What"`,
+		`"examples":1,"inputs":[{"type":"Int4","shape":[3]}]`:               `a column of type "Int4"`,
+		`"examples":1,"inputs":[{"type":"Int32","shape":[3],"bytes":true}]`: `a column of type "Int32"`,
+	} {
+		head := []byte(`{"name":"a","byte_order":"little",` + fields + `}`)
+		text := fmt.Appendf(nil, "gonbatch packed 1 %08x\n%s\n", crc32.Checksum(head, crc32.MakeTable(crc32.Castagnoli)), head)
+		if err := os.WriteFile(path, append(text, make([]byte, 4096-len(text))...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := packed.Open(path); err == nil || !strings.Contains(err.Error(), "its head is damaged: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", fields, err, want)
+		}
+	}
+}
+
 // TestTruncatedWhileOpen: an example that a file loses under a program is an error, and the others
 // are still right.
 func TestTruncatedWhileOpen(t *testing.T) {

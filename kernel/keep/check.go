@@ -9,13 +9,17 @@ import (
 // check returns an error for the value of the variable called name if gob would silently drop a
 // part of it, fail without naming the part, or never finish.
 func check(v reflect.Value, name string) error {
-	c := checker{above: map[visit]bool{}}
+	if err := checkType(v.Type(), &path{step: name}, map[reflect.Type]bool{}); err != nil {
+		return err
+	}
+	c := checker{above: map[visit]bool{}, codings: map[reflect.Type]coding{}}
 	return c.check(v, &path{step: name}, true)
 }
 
 type checker struct {
 	// above are the pointers on the path to the part that is being checked.
-	above map[visit]bool
+	above   map[visit]bool
+	codings map[reflect.Type]coding
 }
 
 // visit is a pointer, map or slice that leads to a part of a value.
@@ -74,14 +78,14 @@ func (c checker) descend(v reflect.Value, length int, at *path, check func() err
 }
 
 // drops reports whether gob leaves out a field with the value. It doesn't leave out the elements of
-// an array, even if all of them are zero, and if the encoder has a pointer receiver, it needs
-// the address of the value.
+// an array, even if all of them are zero, and needs the address of a value whose pointer has the
+// encoder.
 func drops(v reflect.Value) bool {
 	switch t := v.Type(); {
 	case !v.IsZero():
 		return false
 	case codes(t):
-		return v.CanAddr() || !codersOf(t).onPointer
+		return v.CanAddr() || !onPointer(t)
 	}
 	return v.Kind() != reflect.Array && v.Kind() != reflect.Struct
 }

@@ -1,11 +1,12 @@
 package keep
 
 import (
-	"bytes"
 	"encoding"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"sync"
 )
 
@@ -13,34 +14,41 @@ import (
 type method struct {
 	name string
 	of   reflect.Type
+	// find has the name as a constant, without which the linker would keep all methods of the
+	// program.
+	find func(t reflect.Type) (reflect.Method, bool)
 }
 
 // encoders and decoders are the methods that gob uses instead of a type's fields, in its order of
 // preference. It loads a value with the decoder at the index of the encoder that saved it.
 var (
-	encoders = []method{{"GobEncode", reflect.TypeFor[gob.GobEncoder]()}, {"MarshalBinary", reflect.TypeFor[encoding.BinaryMarshaler]()}}
-	decoders = []method{{"GobDecode", reflect.TypeFor[gob.GobDecoder]()}, {"UnmarshalBinary", reflect.TypeFor[encoding.BinaryUnmarshaler]()}}
+	encoders = []method{
+		{"GobEncode", reflect.TypeFor[gob.GobEncoder](), func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("GobEncode") }},
+		{"MarshalBinary", reflect.TypeFor[encoding.BinaryMarshaler](), func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("MarshalBinary") }},
+	}
+	decoders = []method{
+		{"GobDecode", reflect.TypeFor[gob.GobDecoder](), func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("GobDecode") }},
+		{"UnmarshalBinary", reflect.TypeFor[encoding.BinaryUnmarshaler](), func(t reflect.Type) (reflect.Method, bool) { return t.MethodByName("UnmarshalBinary") }},
+	}
 )
 
-// first returns the index of the first method that a type or a pointer to it has; -1 if it has
-// none.
+// has reports whether a type or a pointer to it has the method.
+func (m method) has(t reflect.Type) bool {
+	return t.Implements(m.of) || t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(m.of)
+}
+
+// first returns the index of the first method that a type has; -1 if it has none.
 func first(methods []method, t reflect.Type) int {
 	for i, m := range methods {
-		if t.Implements(m.of) || reflect.PointerTo(t).Implements(m.of) {
+		if m.has(t) {
 			return i
 		}
 	}
 	return -1
 }
 
-// coders say how a type encodes itself.
-type coders struct {
-	// encoder and decoder are the indices of its methods; -1 if it has none.
-	encoder, decoder int
-	// onPointer is set if only a pointer to the type has the encoder, and embeds if the methods may
-	// be those of an embedded field.
-	onPointer, embeds bool
-}
+// coders are the indices of a type's encoder and decoder; -1 if it has none.
+type coders struct{ encoder, decoder int }
 
 // knownCoders has the coders of types, by type.
 var knownCoders sync.Map
@@ -49,13 +57,9 @@ func codersOf(t reflect.Type) coders {
 	if known, ok := knownCoders.Load(t); ok {
 		return known.(coders)
 	}
-	of := coders{encoder: -1, decoder: -1}
+	of := coders{-1, -1}
 	if t.Kind() != reflect.Interface {
-		of.encoder, of.decoder = first(encoders, t), first(decoders, t)
-		of.onPointer = of.encoder >= 0 && !t.Implements(encoders[of.encoder].of)
-	}
-	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
-		of.embeds = of.embeds || t.Field(i).Anonymous && codes(t.Field(i).Type)
+		of = coders{first(encoders, t), first(decoders, t)}
 	}
 	knownCoders.Store(t, of)
 	return of
@@ -65,7 +69,105 @@ func codersOf(t reflect.Type) coders {
 func encodesItself(t reflect.Type) bool { return codersOf(t).encoder >= 0 }
 
 // codes reports whether gob encodes or decodes the type with one of the type's own methods.
-func codes(t reflect.Type) bool { return codersOf(t).encoder >= 0 || codersOf(t).decoder >= 0 }
+func codes(t reflect.Type) bool { return codersOf(t) != coders{-1, -1} }
+
+// coding says how a type that encodes itself does so.
+type coding struct {
+	// promoted are the methods that the type has from an embedded field.
+	promoted []promotion
+	// onPointer is set if only a pointer to the type has the encoder.
+	onPointer bool
+}
+
+// promotion is a method that a struct has from one of its fields.
+type promotion struct {
+	// what the method does: encoding or decoding.
+	what string
+	// fields are the embedded fields that lead to the method: each is a field of the one before.
+	fields []int
+}
+
+// codingOf describes a type, which is not a pointer, that encodes and decodes itself.
+func codingOf(t reflect.Type) coding {
+	of := coding{onPointer: onPointer(t)}
+	if fields := encoders[codersOf(t).encoder].source(t); len(fields) > 0 {
+		of.promoted = append(of.promoted, promotion{"encoding", fields})
+	}
+	if fields := decoders[codersOf(t).decoder].source(t); len(fields) > 0 {
+		of.promoted = append(of.promoted, promotion{"decoding", fields})
+	}
+	return of
+}
+
+// onPointer reports whether only a pointer to the type has its encoder.
+func onPointer(t reflect.Type) bool {
+	e := codersOf(t).encoder
+	return e >= 0 && !t.Implements(encoders[e].of)
+}
+
+// source returns the indices of the embedded fields that lead to the method; none if the type
+// declares it.
+func (m method) source(t reflect.Type) (fields []int) {
+	if t.Kind() != reflect.Struct || !m.isPromoted(t) {
+		return nil
+	}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if !field.Anonymous || !m.has(field.Type) {
+			continue
+		}
+		// Go takes the method from the least depth.
+		if found := append([]int{i}, m.source(field.Type)...); fields == nil || len(found) < len(fields) {
+			fields = found
+		}
+	}
+	return fields
+}
+
+// isPromoted reports whether a type that has the method doesn't declare it: then the compiler has
+// generated it. For a method of T it also generates one of *T, so T's comes first.
+func (m method) isPromoted(t reflect.Type) bool {
+	found, ok := m.find(t)
+	if !ok {
+		found, ok = m.find(reflect.PointerTo(t))
+	}
+	if !ok {
+		return false
+	}
+	file, _ := runtime.FuncForPC(found.Func.Pointer()).FileLine(found.Func.Pointer())
+	return file == "<autogenerated>"
+}
+
+// checkType refuses a type with a part that gob never loads, even if a value lacks that part: a
+// type whose decoder doesn't match its encoder. seen are the types that have been checked.
+func checkType(t reflect.Type, at *path, seen map[reflect.Type]bool) error {
+	if seen[t] {
+		return nil
+	}
+	seen[t] = true
+	if t.Kind() == reflect.Pointer {
+		return checkType(t.Elem(), at, seen)
+	}
+	if codes(t) {
+		return checkPair(t, at)
+	}
+	elements := &path{above: at, step: "[...]"}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return checkType(t.Elem(), elements, seen)
+	case reflect.Map:
+		return errors.Join(checkType(t.Key(), elements, seen), checkType(t.Elem(), elements, seen))
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if field := t.Field(i); field.IsExported() {
+				if err := checkType(field.Type, &path{above: at, step: "." + field.Name}, seen); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
 
 // checkPair refuses a type that codes itself if it lacks the encoder or the decoder.
 func checkPair(t reflect.Type, at *path) error {
@@ -86,54 +188,43 @@ func (c checker) checkCoding(v reflect.Value, at *path) error {
 		v = v.Elem()
 	}
 	t := v.Type()
-	if err := checkPair(t, at); err != nil { // Behind an interface, fieldsOf doesn't see it.
-		return err
+	of, known := c.codings[t]
+	if !known {
+		if err := checkPair(t, at); err != nil { // Behind an interface, checkType doesn't see it.
+			return err
+		}
+		of = codingOf(t)
+		c.codings[t] = of
 	}
-	of := codersOf(t)
 	if of.onPointer && !v.CanAddr() {
 		return fmt.Errorf("%s is a %s, which gob can't encode in a map or an interface: keep a *%[2]s there", at, t)
 	}
-	if !of.embeds {
-		return nil
-	}
-	after, err := roundTrip(v)
-	if err != nil {
-		return fmt.Errorf("%s is a %s, which can't be loaded again: %w: %s", at, t, err, naming(t))
-	}
-	if lost := lostField(v, after); lost != "" {
-		return fmt.Errorf("%s is a %s, which inherits its encoding from an embedded field, so %s would be lost: %s", at, t, lost, naming(t))
+	for _, p := range of.promoted {
+		if err := p.check(v, at); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// roundTrip encodes and decodes a value. In a list, gob encodes it even if it is zero.
-func roundTrip(v reflect.Value) (after reflect.Value, err error) {
-	defer catch(&err, "its encoding")
-	var text bytes.Buffer
-	list := reflect.MakeSlice(reflect.SliceOf(v.Type()), 1, 1)
-	list.Index(0).Set(v)
-	if err := gob.NewEncoder(&text).EncodeValue(list); err != nil {
-		return v, err
-	}
-	loaded := reflect.New(list.Type())
-	err = gob.NewDecoder(&text).DecodeValue(loaded)
-	return loaded.Elem().Index(0), err
-}
-
-// lostField returns the first field of a struct that has a value only before; "" if there is none.
-func lostField(before, after reflect.Value) string {
-	for i := range before.NumField() {
-		field := before.Type().Field(i)
-		if !before.Field(i).IsZero() && after.Field(i).IsZero() {
-			return field.Name
-		}
-		if field.Anonymous && field.Type.Kind() == reflect.Struct && codersOf(field.Type).embeds {
-			if lost := lostField(before.Field(i), after.Field(i)); lost != "" {
-				return lost
+// check refuses a struct that has another value besides the embedded one whose method it uses, and
+// an embedded pointer: it is nil when a new struct is decoded.
+func (p promotion) check(v reflect.Value, at *path) error {
+	outer := v.Type()
+	embedded := outer.FieldByIndex(p.fields).Type
+	for _, index := range p.fields {
+		t := v.Type()
+		for i := range v.NumField() {
+			if i != index && !v.Field(i).IsZero() {
+				return fmt.Errorf("%s is a %s, whose %s is that of the %s in it, so %s would be lost: %s", at, outer, p.what, embedded, t.Field(i).Name, naming(outer))
 			}
 		}
+		v = v.Field(index)
+		if v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+			return fmt.Errorf("%s is a %s, whose %s is that of the %s in it, which is nil when %s is loaded: %s", at, outer, p.what, embedded, at, naming(outer))
+		}
 	}
-	return ""
+	return nil
 }
 
 // naming suggests what to do about a struct that embeds a type that encodes itself.

@@ -86,23 +86,23 @@ func TestEncodesItself(t *testing.T) {
 		value any
 		err   string
 	}{
-		{"embedded", &event{at, "a"}, "x is a keep.event, which inherits its encoding from an embedded field, so Name would be lost: "},
-		{"pointer to it", new(&event{at, "a"}), "x is a keep.event, which inherits its encoding"},
-		{"in a list", &[]event{{at, ""}, {at, "a"}}, "x[1] is a keep.event, which inherits its encoding"},
-		{"in a map", &map[string]event{"a": {at, "a"}}, "x[a] is a keep.event, which inherits its encoding"},
-		{"in a field", &struct{ E *event }{&event{at, "a"}}, "x.E is a keep.event, which inherits its encoding"},
-		{"type of the same fields", &party{at, "a"}, "x is a keep.party, which inherits its encoding"},
+		{"embedded", &event{at, "a"}, "x is a keep.event, whose encoding is that of the time.Time in it, so Name would be lost: "},
+		{"pointer to it", new(&event{at, "a"}), "x is a keep.event, whose encoding"},
+		{"in a list", &[]event{{at, ""}, {at, "a"}}, "x[1] is a keep.event, whose encoding"},
+		{"in a map", &map[string]event{"a": {at, "a"}}, "x[a] is a keep.event, whose encoding"},
+		{"in a field", &struct{ E *event }{&event{at, "a"}}, "x.E is a keep.event, whose encoding"},
+		{"type of the same fields", &party{at, "a"}, "x is a keep.party, whose encoding"},
 		{"type without a name", &struct {
 			big.Int
 			Currency string
 		}{*big.NewInt(1), "EUR"}, "so Currency would be lost: give the field a name"},
-		{"after another field", &money{"EUR", *big.NewInt(1)}, "x is a keep.money, which inherits its encoding from an embedded field, so Currency would be lost"},
-		{"deeper", &festival{"", event{at, "a"}}, "x is a keep.festival, which inherits its encoding from an embedded field, so Name would be lost"},
+		{"after another field", &money{"EUR", *big.NewInt(1)}, "x is a keep.money, whose encoding is that of the big.Int in it, so Currency would be lost"},
+		{"deeper", &festival{"", event{at, "a"}}, "x is a keep.festival, whose encoding is that of the time.Time in it, so Name would be lost"},
 		{"around it", &festival{"a", event{at, ""}}, "so Place would be lost"},
-		{"embedded pointer", &bookmark{address, "a"}, "x is a keep.bookmark, which can't be loaded again: its encoding panics"},
-		{"embedded pointer alone", &bookmark{URL: address}, "x is a keep.bookmark, which can't be loaded again"},
-		{"embedded nil", &[]bookmark{{}}, "x[0] is a keep.bookmark, which can't be loaded again"},
-		{"own encoder, embedded decoder", &halfEvent{at, "a"}, "x is a keep.halfEvent, which inherits its encoding from an embedded field, so Name would be lost"},
+		{"embedded pointer", &bookmark{address, "a"}, "x is a keep.bookmark, whose encoding is that of the *url.URL in it, so Title would be lost"},
+		{"embedded pointer alone", &bookmark{URL: address}, "the *url.URL in it, which is nil when x is loaded"},
+		{"embedded nil", &[]bookmark{{}}, "the *url.URL in it, which is nil when x[0] is loaded"},
+		{"own encoder, embedded decoder", &halfEvent{at, "a"}, "x is a keep.halfEvent, whose encoding is that of the time.Time in it, so Name would be lost"},
 		{"only a number's encoder", new(written(3)), "x is a keep.written, which has MarshalBinary but not UnmarshalBinary"},
 		{"numbers", &map[string]written{"a": 3}, "x[...] is a keep.written, which has MarshalBinary but not UnmarshalBinary"},
 		{"only a decoder", &read{3}, "x is a keep.read, which has GobDecode but not GobEncode"},

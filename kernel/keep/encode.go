@@ -64,22 +64,21 @@ func encode(w io.Writer, name string, value reflect.Value) (err error) {
 		}
 		return writeNumbers(w, value)
 	}
-	fields, err := fieldsOf(name, value.Type())
-	if err == nil {
-		err = check(value, name)
-	}
-	if err != nil {
+	if err := check(value, name); err != nil {
 		return err
 	}
-	box, e := newBox(value.Type()), gob.NewEncoder(w)
+	box := newBox(value.Type())
 	box.Elem().Field(0).Set(value)
-	if err := e.EncodeValue(box); err != nil {
-		return gobError(err)
+	if err := encodeBox(w, box); err != nil {
+		return err
 	}
-	if len(fields) > 0 {
-		return e.Encode(strings.Join(fields, " "))
-	}
-	return nil
+	return writeFields(w, value.Type())
+}
+
+// encodeBox encodes a value with gob, which calls methods of the value's types.
+func encodeBox(w io.Writer, box reflect.Value) (err error) {
+	defer catch(&err, "encoding it")
+	return gobError(gob.NewEncoder(w).EncodeValue(box))
 }
 
 // usesGob reports whether values of a type are encoded by encoding/gob.
@@ -89,41 +88,31 @@ func usesGob(t reflect.Type) bool {
 	return !hasCodec && !numbers
 }
 
-// decode reads a value of a type from the rest of a file, and the fields that gob has saved.
-func decode(f *os.File, t reflect.Type) (value reflect.Value, fields []string, err error) {
+// decode reads a value of a type from the rest of a file.
+func decode(f *os.File, t reflect.Type) (value reflect.Value, err error) {
 	defer catch(&err, "decoding the kept value")
 	info, err := f.Stat()
 	if err != nil {
-		return reflect.Zero(t), nil, err
+		return reflect.Zero(t), err
 	}
 	size := info.Size() - rundir.KeptHeader
 	if c, ok := codecs[t]; ok {
 		if size == 0 {
-			return reflect.Zero(t), nil, nil
+			return reflect.Zero(t), nil
 		}
-		value, err = c.load(f, size)
-		return value, nil, err
+		return c.load(f, size)
 	}
 	if text, ok := isNumbers(t); ok {
 		if err := readType(f, text); err != nil {
-			return reflect.Zero(t), nil, err
+			return reflect.Zero(t), err
 		}
 		left := size - int64(len(text))
-		value, err = readNumbers(f, t, &left)
-		return value, nil, err
+		return readNumbers(f, t, &left)
 	}
-	return decodeGob(f, t)
-}
-
-func decodeGob(r io.Reader, t reflect.Type) (value reflect.Value, fields []string, err error) {
 	// gob doesn't touch fields that are zero, so it gets a new value instead of the initial one.
-	box, d := newBox(t), gob.NewDecoder(bufio.NewReaderSize(r, 1<<20))
-	if err = d.DecodeValue(box); err == nil {
-		var text string
-		_ = d.Decode(&text) // There may be no list, and a damaged one costs only a warning.
-		fields = strings.Fields(text)
-	}
-	return box.Elem().Field(0), fields, err
+	box := newBox(t)
+	err = gob.NewDecoder(bufio.NewReaderSize(f, 1<<20)).DecodeValue(box)
+	return box.Elem().Field(0), err
 }
 
 // errPanic is the panic of a method with which a type encodes or decodes itself.

@@ -1,69 +1,107 @@
 package keep
 
 import (
+	"fmt"
+	"io"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// The paths of all fields of its type follow a gob value in its file, because gob silently drops
-// fields that the type no longer has.
+// After a value that gob encodes, its file has the paths of all fields of its type: gob doesn't say
+// that it drops a field because the type that it decodes lacks it.
+
+// fieldsMark begins the text with the paths. Its length follows, in lengthDigits digits.
+const (
+	fieldsMark   = "\nfields "
+	lengthDigits = 8
+)
 
 // maxFields is the number of fields from which a type's fields are not listed.
 const maxFields = 1000
 
-// lostFields returns the fields of a variable's kept value that its type lacks now, without the
-// fields in them.
-func lostFields(before, now []string) (lost []string) {
+func writeFields(w io.Writer, t reflect.Type) error {
+	paths := fieldsOf(t)
+	if paths == nil {
+		return nil
+	}
+	text := fieldsMark + strings.Join(paths, " ")
+	_, err := fmt.Fprintf(w, "%s%*d", text, lengthDigits, len(text))
+	return err
+}
+
+// readFields returns the fields that a file lists; none if it has no list.
+func readFields(f *os.File) []string {
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	end := info.Size() - lengthDigits
+	digits := make([]byte, lengthDigits)
+	if _, err := f.ReadAt(digits, max(end, 0)); err != nil {
+		return nil
+	}
+	length, err := strconv.ParseUint(strings.TrimSpace(string(digits)), 10, 32)
+	if err != nil || int64(length) > end {
+		return nil
+	}
+	text := make([]byte, length)
+	if _, err := f.ReadAt(text, end-int64(length)); err != nil {
+		return nil
+	}
+	paths, ok := strings.CutPrefix(string(text), fieldsMark)
+	if !ok {
+		return nil
+	}
+	return strings.Fields(paths)
+}
+
+// lostFields returns the fields that a file lists and a type lacks, without the fields in them.
+func lostFields(f *os.File, t reflect.Type) (lost []string) {
+	before, now := readFields(f), fieldsOf(t)
+	if now == nil {
+		return nil
+	}
 	for _, path := range before {
 		inLost := slices.ContainsFunc(lost, func(l string) bool { return strings.HasPrefix(path, l+".") || strings.HasPrefix(path, l+"[") })
-		if len(now) > 0 && !inLost && !slices.Contains(now, path) {
+		if !inLost && !slices.Contains(now, path) {
 			lost = append(lost, path)
 		}
 	}
 	return lost
 }
 
-// fieldsOf returns the paths of all exported fields in the type of a variable, as in
-// "x[...].Next"; none if there are too many. A recursive type is visited once. It
-// refuses a type with a part that gob never loads, even if a value lacks that part.
-func fieldsOf(name string, t reflect.Type) ([]string, error) {
-	var all fields
-	all.add(t, name, nil)
-	if len(all.paths) > maxFields {
-		return nil, all.err
+// fieldsOf returns the paths of all exported fields in a type, as in "[...].Next"; none if there
+// are too many. A type that leads back to itself is entered once.
+func fieldsOf(t reflect.Type) []string {
+	var paths []string
+	addFields(&paths, t, "", nil)
+	if len(paths) > maxFields {
+		return nil
 	}
-	return all.paths, all.err
+	return paths
 }
 
-// fields are the fields of a type, and why the type can't be kept.
-type fields struct {
-	paths []string
-	err   error
-}
-
-func (f *fields) add(t reflect.Type, at string, above []reflect.Type) {
-	switch {
-	case len(f.paths) > maxFields || f.err != nil || slices.Contains(above, t):
-		return
-	case t.Kind() != reflect.Pointer && codes(t):
-		f.err = checkPair(t, &path{step: at})
+func addFields(paths *[]string, t reflect.Type, at string, above []reflect.Type) {
+	if len(*paths) > maxFields || codes(t) || slices.Contains(above, t) {
 		return
 	}
 	above = append(above, t)
 	switch t.Kind() {
 	case reflect.Pointer:
-		f.add(t.Elem(), at, above)
+		addFields(paths, t.Elem(), at, above)
 	case reflect.Slice, reflect.Array:
-		f.add(t.Elem(), at+"[...]", above)
+		addFields(paths, t.Elem(), at+"[...]", above)
 	case reflect.Map:
-		f.add(t.Key(), at+"[...]", above)
-		f.add(t.Elem(), at+"[...]", above)
+		addFields(paths, t.Key(), at+"[...]", above)
+		addFields(paths, t.Elem(), at+"[...]", above)
 	case reflect.Struct:
 		for i := range t.NumField() {
 			if field := t.Field(i); field.IsExported() {
-				f.paths = append(f.paths, at+"."+field.Name)
-				f.add(field.Type, at+"."+field.Name, above)
+				*paths = append(*paths, at+"."+field.Name)
+				addFields(paths, field.Type, at+"."+field.Name, above)
 			}
 		}
 	}

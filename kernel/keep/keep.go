@@ -34,8 +34,8 @@ var program struct {
 // unread is a variable whose kept value could not be loaded.
 type unread struct {
 	err error
-	// initial is what encoded returned of the variable's value when main began.
-	initial []byte
+	// initial is the hash of the variable's value when main began.
+	initial string
 }
 
 // Load gives each variable the value that an earlier program kept, unless its declaration has
@@ -76,14 +76,14 @@ func (v Vars) Retry() {
 	}
 	for _, name := range v.names() {
 		u := program.unread[name]
-		if u == nil || u.initial != nil {
+		if u == nil || u.initial != "" {
 			continue
 		}
 		if u.err = p.load(name, v.value(name)); u.err == nil {
 			delete(program.unread, name)
 			continue
 		}
-		u.initial = encoded(name, v.value(name))
+		u.initial = hashOf(name, v.value(name))
 		fmt.Fprintf(os.Stderr, "%%keep %s: %v: it has its initial value; the kept one stays until a program changes %s, or until %%keep -d %s\n", name, u.err, name, name)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -93,18 +94,16 @@ func (p place) warnOfUnsaved(names []string) {
 	}
 }
 
-// file returns the file from which this rank loads a value: its own or, in a job, rank 0's if it
-// has none. In a session, rank 0 may already have replaced its file; the kernel has given the
-// previous file to the other ranks.
+// file returns the file from which this rank loads a value: its own, or rank 0's if it has none.
 func (p place) file(name string) string {
 	own := rundir.KeptValue(p.from, name, p.rank)
-	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) && p.from != p.to {
+	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
 		return rundir.KeptValue(p.from, name, 0)
 	}
 	return own
 }
 
-// has reports whether a value kept under the variable's current declaration is where it would be
+// has reports whether there is a kept value, of the variable's declaration, where it would be
 // saved.
 func (p place) has(name string) bool {
 	if p.from == "" || p.from != p.to {
@@ -149,7 +148,7 @@ func (p place) load(name string, target reflect.Value) error {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	value, fields, err := decode(f, target.Type())
+	value, err := decode(f, target.Type())
 	if errors.As(err, new(errPanic)) {
 		return err
 	}
@@ -157,12 +156,23 @@ func (p place) load(name string, target reflect.Value) error {
 		return fmt.Errorf("the kept value does not fit %s: %w", target.Type(), err)
 	}
 	target.Set(value)
-	now, _ := fieldsOf(name, target.Type()) // Saving reports the error.
-	if lost := lostFields(fields, now); p.rank == 0 && len(lost) > 0 {
+	p.warnOfLost(name, f, target.Type())
+	return nil
+}
+
+// warnOfLost warns that the value in a file has fields that the variable's type lacks.
+func (p place) warnOfLost(name string, f *os.File, t reflect.Type) {
+	if p.rank != 0 || !usesGob(t) {
+		return
+	}
+	lost := lostFields(f, t)
+	for i := range lost {
+		lost[i] = name + lost[i]
+	}
+	if len(lost) > 0 {
 		fmt.Fprintf(os.Stderr, "%%keep %s: the kept value has %s, which the type of %s lacks: this part is lost when %s changes\n",
 			name, strings.Join(lost, ", "), name, name)
 	}
-	return nil
 }
 
 func (p place) save(name string, value reflect.Value) error {
@@ -174,7 +184,7 @@ func (p place) save(name string, value reflect.Value) error {
 		old = p.file(name)
 	}
 	if u := program.unread[name]; u != nil {
-		if bytes.Equal(u.initial, encoded(name, value)) || hasValue(bytes.NewReader(u.initial), name, value) {
+		if u.initial == hashOf(name, value) {
 			return errors.Join(carry(file, old), p.forget(name))
 		}
 		if err := p.setAside(name, file, old); err != nil {
@@ -189,10 +199,35 @@ func (p place) save(name string, value reflect.Value) error {
 	if err := encodeFile(u, name, value); err != nil {
 		return errors.Join(err, u.Discard())
 	}
-	if u.old != nil && u.draft != nil && hasValue(io.NewSectionReader(u.old, 0, u.info.Size()), name, value) {
+	if u.old != nil && u.draft != nil && unchanged(name, u.old, value) {
 		return errors.Join(u.Carry(), p.forget(name))
 	}
-	return errors.Join(u.Commit(), p.forget(name))
+	if u.draft != nil {
+		err = p.leave(name, u.old)
+	}
+	return errors.Join(err, u.Commit(), p.forget(name))
+}
+
+// leave leaves the old value, or a mark that there is none, to the other ranks that have no value
+// of their own, before rank 0 saves a new one: a rank that begins only then begins as it would have
+// before.
+func (p place) leave(name string, old *os.File) error {
+	if p.rank != 0 || p.from != p.to || p.size < 2 {
+		return nil
+	}
+	left := rundir.KeptValue(p.to, name, 0)
+	if old == nil {
+		left += ".initial"
+		var header bytes.Buffer
+		if err := errors.Join(writeHeader(&header, initial), os.WriteFile(left, header.Bytes(), 0o600)); err != nil {
+			return err
+		}
+		defer os.Remove(left) //nolint:errcheck // it is only a name of the others' files
+	}
+	for rank := 1; rank < p.size; rank++ {
+		_ = os.Link(left, rundir.KeptValue(p.to, name, rank)) // If the rank has saved its value, that stays.
+	}
+	return nil
 }
 
 // encodeFile writes a value with its header.
@@ -204,34 +239,35 @@ func encodeFile(w io.Writer, name string, value reflect.Value) error {
 	return b.Flush()
 }
 
-// encoded returns the encoded value or, if the value can't be encoded, the text of the error. What
-// gob doesn't encode, such as numbers, may be large: of that it returns the hash.
-func encoded(name string, value reflect.Value) []byte {
-	var text bytes.Buffer
-	sum := sha256.New()
-	var w io.Writer = &text
-	if !usesGob(value.Type()) {
-		w = sum
-	}
-	if err := encodeFile(w, name, value); err != nil {
-		return []byte(err.Error())
-	}
-	return sum.Sum(text.Bytes())
-}
-
-// hasValue reports whether a file already has the value, in gob's encoding: that depends on the
-// order of a map's entries, and on the types that the program has encoded before. Then the file
+// unchanged reports whether the old file already has the value, in gob's encoding: that depends on
+// the order of a map's entries, and on the types that the program has encoded before. Then the file
 // stays as it is, because a training run compares the hash of the kept values to decide whether it
 // may resume.
-func hasValue(file io.Reader, name string, value reflect.Value) bool {
-	if !usesGob(value.Type()) {
+func unchanged(name string, old *os.File, value reflect.Value) bool {
+	if !usesGob(value.Type()) || check(value, name) != nil {
 		return false
 	}
-	if hash, err := readHeader(file); err != nil || hash != program.declared.hash(name) {
+	if _, err := old.Seek(0, io.SeekStart); err != nil {
 		return false
 	}
-	before, _, err := decodeGob(file, value.Type())
-	return err == nil && reflect.DeepEqual(before.Interface(), value.Interface())
+	if hash, err := readHeader(old); err != nil || hash != program.declared.hash(name) {
+		return false
+	}
+	before, err := decode(old, value.Type())
+	return err == nil && digest(before) == digest(value)
+}
+
+// hashOf returns the hash of the encoded value. If the value can't be encoded, it returns the text
+// of the error.
+func hashOf(name string, value reflect.Value) string {
+	if usesGob(value.Type()) && check(value, name) == nil {
+		return digest(value)
+	}
+	sum := sha256.New()
+	if err := encodeFile(sum, name, value); err != nil {
+		return err.Error()
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // carry passes the earlier value on to later programs, unchanged.

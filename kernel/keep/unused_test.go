@@ -2,8 +2,6 @@ package keep
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -63,7 +61,6 @@ func TestUnusedByRanks(t *testing.T) {
 			runRank(t, rank, 2, Declared{"x": "hash"}, func(x *int) { *x = ranks[rank] })
 		}
 		runRank(t, 0, 1, single, func(*int) {})
-		share(t, 2)
 		for rank := range ranks {
 			if got := runRank(t, rank, 2, Declared{"x": "hash"}, func(*int) {}); got != 10 {
 				t.Errorf("after %v, rank %d has %d, want rank 0's 10", single, rank, got)
@@ -88,7 +85,6 @@ func TestLateRank(t *testing.T) {
 				if strings.HasPrefix(hash, New) || i > 0 && hash != strings.TrimPrefix(hashes[i-1], New) {
 					begin = 0
 				}
-				share(t, 3)
 				for rank := range 3 {
 					if got := runRank(t, rank, 3, Declared{"x": hash}, count); got != begin {
 						t.Errorf("%d first, %q: in cell %d, rank %d begins with %d, want %d", first, hashes, i, rank, got, begin)
@@ -99,17 +95,6 @@ func TestLateRank(t *testing.T) {
 			if files, err := os.ReadDir(dir); len(files) != 3 || err != nil {
 				t.Errorf("%v in the folder, want a file for each rank: %v", files, err)
 			}
-		}
-	}
-}
-
-// share gives rank 0's value to the ranks that have none, as the kernel does before they start.
-func share(t *testing.T, ranks int) {
-	t.Helper()
-	dir := os.Getenv(rundir.EnvKeepDir)
-	for rank := 1; rank < ranks; rank++ {
-		if err := os.Link(rundir.KeptValue(dir, "x", 0), rundir.KeptValue(dir, "x", rank)); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
 		}
 	}
 }

@@ -43,6 +43,9 @@ func (m *Magics) logs(ctx context.Context, s Session, args string) error {
 			named = i
 		}
 	}
+	if len(words) > 0 && words[len(words)-1] == "--rank" {
+		return fmt.Errorf("%%logs %s: want the number of a rank, as in --rank 3", args)
+	}
 	if named < 0 {
 		words, named = append(words, ""), len(words)
 	}

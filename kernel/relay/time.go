@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -96,20 +97,21 @@ func (e *execution) tellTime(begin, end time.Time) {
 // ended: if there is no program, nothing ran.
 func (r *relay) phaseTimes(begin, end time.Time) string {
 	var parts []string
-	last, rest := begin, "run"
+	last, missing := begin, ""
 	add := func(name string, at time.Time) {
 		parts = append(parts, fmt.Sprintf("%s %.2f s", name, at.Sub(last).Seconds()))
 		last = at
 	}
 	for _, phase := range phases {
 		at, ok := r.toldTime(phase.file)
-		if !ok {
-			rest = phase.name
-			break
+		if !ok { // The linker doesn't run if the program is up to date.
+			missing = cmp.Or(missing, phase.name)
+			continue
 		}
 		add(phase.name, at)
+		missing = ""
 	}
-	add(rest, end)
+	add(cmp.Or(missing, "run"), end)
 	return strings.Join(parts, ", ")
 }
 

@@ -3,6 +3,7 @@ package keep
 import (
 	"encoding/gob"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -106,9 +107,61 @@ func TestMapStays(t *testing.T) {
 		}
 		var got map[string]*entry
 		Vars{"x": &got}.Load(nil)
-		if !reflect.DeepEqual(got, x) {
+		if digest(reflect.ValueOf(got)) != digest(reflect.ValueOf(x)) {
 			t.Errorf("%s: %v is not what was saved", name, got)
 		}
+	}
+}
+
+type leaf struct {
+	A int8
+	B string
+	C []float32
+	D map[int]bool
+	E *uint16
+	F complex64
+}
+
+func (l leaf) String() string { return fmt.Sprintf("%d %q %v %v %d %v", l.A, l.B, l.C, l.D, *l.E, l.F) }
+
+// TestDigests: random values have the same digest after gob, and different values have different
+// digests.
+func TestDigests(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	random := func() map[string][]leaf {
+		m := map[string][]leaf{}
+		for range 1 + r.IntN(4) {
+			list := []leaf{}
+			for range 1 + r.IntN(3) {
+				n := uint16(1 + r.IntN(2))
+				list = append(list, leaf{int8(r.IntN(2)), "xy"[r.IntN(2):], []float32{float32(math.NaN()), float32(r.IntN(2))}[r.IntN(2):], map[int]bool{r.IntN(3): true}, &n, complex(float32(r.IntN(2)), 1)})
+			}
+			m["abc"[r.IntN(3):]] = list
+		}
+		return m
+	}
+	seen, digests := map[string]string{}, map[string]string{}
+	for range 300 {
+		value := random()
+		session(t)
+		Vars{"x": &value}.Save()
+		var loaded map[string][]leaf
+		Vars{"x": &loaded}.Load(nil)
+		d := digest(reflect.ValueOf(value))
+		if d != digest(reflect.ValueOf(loaded)) {
+			t.Fatalf("%v has another digest when it is loaded as %v", value, loaded)
+		}
+		text := fmt.Sprint(value)
+		if before, ok := seen[d]; ok && before != text {
+			t.Fatalf("%s and %s have the same digest", before, text)
+		}
+		seen[d] = text
+		if before, ok := digests[text]; ok && before != d {
+			t.Fatalf("%s has two digests", text)
+		}
+		digests[text] = d
 	}
 }
 
