@@ -101,8 +101,9 @@ func (h head) check() error {
 	}
 	record := 0
 	for _, c := range h.columns() {
-		dtype, n := dtypes.MapOfNames[c.Type], 1
-		if bits := dtype.Bits(); bits == 0 || bits%8 != 0 || c.Bytes && dtype != dtypes.Float32 {
+		dtype, known := dtypes.MapOfNames[c.Type]
+		n := 1
+		if !known || dtype == dtypes.InvalidDType || dtype.Bits() == 0 || dtype.Bits()%8 != 0 || c.Bytes && dtype != dtypes.Float32 {
 			return fmt.Errorf("a column of type %q", c.Type)
 		}
 		for _, d := range c.Shape {
