@@ -209,7 +209,7 @@ func TestFileOnceForManyCallers(t *testing.T) {
 	var failed atomic.Int32
 	for range 8 {
 		wg.Go(func() {
-			if err := fetch.File(context.Background(), src, path, quick()); err != nil {
+			if err := fetch.File(context.Background(), src, path, fetch.Options{}); err != nil {
 				failed.Add(1)
 				t.Error(err)
 			}
