@@ -32,6 +32,13 @@ func directives(spec submit.JobSpec) ([]string, error) {
 			lines = append(lines, option(o.name, o.value))
 		}
 	}
+	for name, value := range spec.Passed {
+		if value == "" {
+			lines = append(lines, "--"+name)
+		} else {
+			lines = append(lines, option(name, value))
+		}
+	}
 	for _, text := range spec.Directives {
 		d, err := parseDirective(text)
 		if err != nil {

@@ -19,7 +19,10 @@ const maxSignalLead = 65535 * time.Second
 func Validate(spec submit.JobSpec) error {
 	var errs []error
 	for _, text := range spec.Directives {
-		_, err := parseDirective(text)
+		d, err := parseDirective(text)
+		if _, twice := spec.Passed[d.name]; twice {
+			err = fmt.Errorf("--directive=%q: --%s is given too; give one of them", text, d.name)
+		}
 		errs = append(errs, err)
 	}
 	for _, command := range spec.Setup {

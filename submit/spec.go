@@ -21,7 +21,8 @@ type JobSpec struct {
 	// Mem is the memory of each node: a number of megabytes, or a number with a suffix K, M, G or
 	// T.
 	Mem string
-	// Time is the time limit: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, or UNLIMITED.
+	// Time is the time limit as ParseTime returns it: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, or
+	// UNLIMITED.
 	Time string
 	// Partition, Account, QOS and Constraint choose where the job runs and who pays.
 	Partition, Account, QOS, Constraint string
@@ -34,7 +35,9 @@ type JobSpec struct {
 	Modules []string
 	// Setup are shell commands that run once, on the first node, before the first cell.
 	Setup []string
-	// Directives are more options of the scheduler: "--exclusive", "--mail-type=END".
+	// Passed are those of PassedOptions that are set, by name; the value of a bare one is "".
+	Passed map[string]string `json:",omitempty"`
+	// Directives are more options of the scheduler: "--nice", "--comment=x".
 	Directives []string
 	// MPI is the value of srun's --mpi ("pmix", "pmi2", "none"); "" or "auto" detects it.
 	MPI string

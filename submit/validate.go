@@ -28,6 +28,7 @@ func (s JobSpec) Validate() error {
 		validateMem(s.Mem),
 		validateTime(s.Time),
 		s.validateRestarts(),
+		s.validatePassed(),
 		validateDevices(s.Devices),
 		s.validatePlatform(),
 		validateGPUType(s.GPUs.Kind),

@@ -59,12 +59,12 @@ func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		flag := invalid.GetFlag()
+		if own := (config.ValueError{}); errors.As(err, &own) {
+			return submit.Usagef("--%s=%q: %w", flag.Name, invalid.GetValue(), own)
+		}
 		return submit.Usagef("--%s=%q: give %s (see submit --help)", flag.Name, invalid.GetValue(), config.Kind(flag))
 	}
 	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "gpus" {
-		return submit.Usagef("%w: request the GPUs of each node with --gpus-per-node; the job has one rank for each, on all of its --nodes", err)
-	}
 	if errors.As(err, &unknown) {
 		return submit.Usagef("%w (see submit --help; flags of the notebook's programs come after --)", err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type submitOptions struct {
 	SchedulerName string
 	Local         bool
 	Tasks         int
+	GPUs          submit.GPUs
 	Env           []string
 	RunRoot       string
 
@@ -45,7 +47,8 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	names := schedulerNames()
 	fs.BoolVar(&o.Local, "local", false, "run on this machine instead of a cluster; short for --scheduler=local")
 	fs.StringVar(&o.SchedulerName, "scheduler", names[0], "what runs the job: "+strings.Join(names, ", "))
-	config.IntVar(fs, &o.Tasks, "tasks", 1, "ranks of a --local run; mpirun starts more than one, or submit itself where there is none")
+	config.IntVarP(fs, &o.Tasks, "tasks", "n", 1, "ranks in total: on a cluster, divided over the --nodes")
+	fs.VarP(&o.GPUs, "gpus", "G", "GPUs in total, divided over the --nodes; a number, or a type and a number, such as a100:4")
 	addJobFlags(fs, &o.Job)
 	fs.StringArrayVar(&o.Env, "env", nil, "set environment variable NAME=VALUE for the programs; repeatable")
 	addRunRootTo(fs, &o.RunRoot)
@@ -62,19 +65,19 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the command that queues it without running it")
 	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
 	fs.BoolVar(&o.JSON, "json", false, jsonUsage)
-	config.Mark(fs, config.FlagOnly, "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of", "session-mod", "session-kept")
+	config.Mark(fs, config.FlagOnly, "gpus", "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of", "session-mod", "session-kept")
 	config.Mark(fs, config.Path, "template")
-	config.Mark(fs, config.Resumable, "tasks", "follow", "no-submit", "json")
-	config.Mark(fs, config.ClusterOnly, "nodes", "tasks-per-node", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
+	config.Mark(fs, config.Resumable, "tasks", "gpus", "follow", "no-submit", "json")
+	config.Mark(fs, config.ClusterOnly, passedNames()...)
+	config.Mark(fs, config.ClusterOnly, "nodes", "tasks-per-node", "gpus", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
 		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run")
-	config.Mark(fs, config.MachineOnly, "tasks")
 }
 
 // addNotebookFlags declares the flags that affect the exported programs; verb is what the command
 // does with a cell.
 func addNotebookFlags(fs *pflag.FlagSet, nb *stage.Notebook, verb string) {
 	fs.StringArrayVar(&nb.Cells, "cell", nil, verb+" only this cell: a tag, a cell id, a number or a name; repeatable")
-	fs.StringArrayVarP(&nb.ParamValues, "param", "p", nil, "set parameter NAME=VALUE, a variable of a cell tagged \"parameters\"; repeatable")
+	fs.VarP(newParams(fs, nb), "param", "p", "set parameter NAME=VALUE, a variable of a cell tagged \"parameters\"; repeatable")
 	config.NonEmpty(fs, &nb.ParamsFile, "path", "params-file", "f", "", "YAML file of parameters; -p overrides it")
 }
 
@@ -83,16 +86,17 @@ func addNotebookFlags(fs *pflag.FlagSet, nb *stage.Notebook, verb string) {
 func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
 	own := pflag.NewFlagSet("resumable", pflag.ContinueOnError)
 	own.SortFlags = false
-	config.IntVar(own, &s.Nodes, "nodes", s.Nodes, "number of nodes")
+	config.IntVarP(own, &s.Nodes, "nodes", "N", s.Nodes, "number of nodes")
 	config.IntVar(own, &s.TasksPerNode, "tasks-per-node", s.TasksPerNode, "ranks on each node (with --gpus-per-node, the default is one for each GPU)")
 	own.Var(&s.GPUs, "gpus-per-node", "GPUs on each node: a number, or a type and a number, such as a100:2; sbatch's --gres=gpu:a100:2 is the same")
-	config.IntVar(own, &s.CPUsPerTask, "cpus-per-task", s.CPUsPerTask, "CPUs for each rank (default: the cluster's)")
-	own.StringVar(&s.Mem, "mem", s.Mem, "memory of each node, such as 64G")
-	own.StringVar(&s.Time, "time", s.Time, "time limit: minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
-	own.StringVar(&s.Partition, "partition", s.Partition, "partition")
-	own.StringVar(&s.Account, "account", s.Account, "account to charge")
-	own.StringVar(&s.QOS, "qos", s.QOS, "quality of service")
-	own.StringVar(&s.Constraint, "constraint", s.Constraint, "features that the nodes must have")
+	config.IntVarP(own, &s.CPUsPerTask, "cpus-per-task", "c", s.CPUsPerTask, "CPUs for each rank (default: the cluster's)")
+	config.ParsedVar(own, &s.Mem, submit.ParseMemory, "memory", "mem", "", "memory of each node, such as 64G; 0 for all")
+	config.ParsedVar(own, &s.Time, submit.ParseTime, "time", "time", "t", "time limit: "+submit.TimeForms)
+	own.StringVar(&s.Partition, "partition", s.Partition, "partition; -p PARTITION is short for it, and -p NAME=VALUE sets a parameter")
+	own.StringVarP(&s.Account, "account", "A", s.Account, "account to charge")
+	own.StringVarP(&s.QOS, "qos", "q", s.QOS, "quality of service")
+	own.StringVarP(&s.Constraint, "constraint", "C", s.Constraint, "features that the nodes must have")
+	addPassedFlags(own, s)
 	own.StringVar(&s.MPI, "mpi", s.MPI, "srun's --mpi: auto, pmix, pmi2, none, ...")
 	own.StringVar(&s.MPILibrary, "mpi-library", s.MPILibrary, "MPI library for the programs to open: a path or a soname")
 	own.StringVar(&s.Devices, "devices", s.Devices, "XLA devices of each rank: a number, or all (default: 1; all GPUs for a --local run with one rank)")
@@ -100,7 +104,7 @@ func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
 	own.DurationVar(&s.SignalLead, "signal-lead", s.SignalLead, "how long before the time limit to tell the programs to save (default: 90s, less for a short --time)")
 	own.VisitAll(func(f *pflag.Flag) { config.Mark(own, config.Resumable, f.Name) })
 	fs.AddFlagSet(own)
-	fs.StringVar(&s.Name, "name", s.Name, "name of the job and of its run directory (default: the notebook's)")
+	fs.StringVarP(&s.Name, "name", "J", s.Name, "name of the job and of its run directory (default: the notebook's)")
 	fs.StringArrayVar(&s.Secrets, "secret", s.Secrets, "pass this variable of your shell to the programs without writing its value to a file; repeatable")
 	fs.StringArrayVar(&s.Modules, "module", s.Modules, "environment module to load; repeatable")
 	fs.StringArrayVar(&s.Setup, "setup", s.Setup, "shell command to run before the first cell; repeatable")
@@ -112,10 +116,7 @@ func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
 
 // sbatchName has a flag go by sbatch's name too.
 func sbatchName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	if name == "gres" {
-		name = "gpus-per-node"
-	}
-	return pflag.NormalizedName(name)
+	return pflag.NormalizedName(cmp.Or(map[string]string{"gres": "gpus-per-node", "ntasks": "tasks", "job-name": "name"}[name], name))
 }
 
 // parseArgs takes the notebook, and the programs' arguments from position dash on (-1 if there are
@@ -149,6 +150,9 @@ func isCommand(word string) bool {
 // checkFor refuses options that do not go with the scheduler.
 func (o *submitOptions) checkFor(scheduler submit.Scheduler) error {
 	_, batch := scheduler.(submit.Batch)
+	if p := o.Notebook.Partition; p != "" && !batch {
+		return submit.Usagef("-p %s: without a = this is a partition, and the run is on this machine (--local); -p %[1]s=VALUE sets a parameter", p)
+	}
 	if err := misplaced(o.flags, batch); err != nil {
 		return err
 	}
@@ -170,11 +174,13 @@ func (o *submitOptions) request(a *app, cfg *config.Config) (req run.Request, er
 		return req, err
 	}
 	_, batch := req.Scheduler.(submit.Batch)
-	switch {
-	case !batch:
+	if !batch {
 		req.Job.Nodes, req.Job.TasksPerNode = 1, o.Tasks
-	case o.Job.GPUs.Count > 0 && o.Kit.Folder == "" && cfg.Origin("tasks-per-node") == config.Default && cfg.Origin("devices") == config.Default:
-		req.Job.TasksPerNode = o.Job.GPUs.Count
+	} else if err = o.divide(&req.Job, o.flags); err != nil {
+		return req, err
+	}
+	if gpus := req.Job.GPUs.Count; batch && gpus > 0 && o.Kit.Folder == "" && !o.flags.Changed("tasks") && cfg.Origin("tasks-per-node") == config.Default && cfg.Origin("devices") == config.Default {
+		req.Job.TasksPerNode = gpus
 	}
 	if n := req.Job.Nodes * req.Job.TasksPerNode; o.Kit.Folder != "" && n > 1 {
 		return req, submit.Usagef("--gpu-check with %s: it checks the GPUs of one node, and starts a process for each by itself: leave out the options that ask for more ranks", plural.Of(n, "rank"))
@@ -185,17 +191,11 @@ func (o *submitOptions) request(a *app, cfg *config.Config) (req run.Request, er
 
 // misplaced refuses flags of the command line that have no effect on the run's scheduler.
 func misplaced(flags *pflag.FlagSet, batch bool) error {
-	mark := config.ClusterOnly
-	if batch {
-		mark = config.MachineOnly
-	}
-	names := config.GivenWith(flags, mark)
+	names := config.GivenWith(flags, config.ClusterOnly)
 	list := strings.Join(names, ", ")
 	switch {
-	case len(names) == 0:
+	case batch || len(names) == 0:
 		return nil
-	case batch:
-		return submit.Usagef("%s does nothing on a cluster, only with --local; give --nodes and --tasks-per-node", list)
 	case slices.Contains(names, "--nodes") || slices.Contains(names, "--tasks-per-node"):
 		return submit.Usagef("%s: only for a cluster, and this run is on one machine (--local); give --tasks for the number of ranks", list)
 	}

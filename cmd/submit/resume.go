@@ -34,7 +34,7 @@ func newResumeCommand(a *app) *cobra.Command {
   submit resume 4711 -- -max_epochs 20`,
 		Args: beforeDash(oneArg("RUN")),
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("param") {
+			if len(opts.Notebook.ParamValues) > 0 {
 				return submit.Usagef("resume takes no parameters (-p), because they are compiled into the run's programs: submit the notebook again; arguments after -- can change flags")
 			}
 			runs, r, err := a.findRun(cmd, args[0])
@@ -52,7 +52,7 @@ func newResumeCommand(a *app) *cobra.Command {
 			cmd.Flags().AddFlag(f)
 		}
 	})
-	cmd.Flags().StringArrayP("param", "p", nil, "")
+	cmd.Flags().VarP(newParams(cmd.Flags(), &opts.Notebook), "param", "p", "")
 	_ = cmd.Flags().MarkHidden("param") // For a better error than that of an unknown flag.
 	addRunRoot(cmd)
 	return cmd
@@ -67,13 +67,12 @@ func (o *submitOptions) change(spec *submit.JobSpec, r run.Run, flags *pflag.Fla
 	job := pflag.NewFlagSet("job", pflag.ContinueOnError)
 	addJobFlags(job, spec)
 	flags.Visit(func(f *pflag.Flag) {
-		switch name := f.Name; {
-		case err != nil:
-		case name == "tasks":
-			spec.TasksPerNode = o.Tasks
-		case config.IsMarked(f, config.Resumable) && job.Lookup(name) != nil:
-			err = job.Set(name, f.Value.String())
+		if err == nil && config.IsMarked(f, config.Resumable) && job.Lookup(f.Name) != nil {
+			err = job.Set(f.Name, f.Value.String())
 		}
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return o.divide(spec, flags)
 }

@@ -31,7 +31,7 @@ func newRootCommand(a *app) *cobra.Command {
 		Short: "Run a Go notebook on a cluster, or on this machine",
 		Long:  rootLong,
 		Example: `  submit --local notebooks/mnist.ipynb
-  submit --nodes 2 --time 30:00 notebooks/mnist.ipynb
+  submit --nodes 2 --time 30m notebooks/mnist.ipynb
   submit --nodes 2 -F notebooks/mnist.ipynb -- -epochs 3 -lr 1e-3`,
 		SilenceErrors: true,
 		SilenceUsage:  true,

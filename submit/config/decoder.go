@@ -130,8 +130,8 @@ func check(flag *pflag.Flag, text string) error {
 	switch value := flag.Value.(type) {
 	case pflag.SliceValue:
 		return nil
-	case textValue: // It can't be set back to an empty text.
-		return set(&pflag.Flag{Value: textValue{new(string), value.kind}}, []string{text})
+	case Checker:
+		return refusal(flag, text, value.Check(text))
 	}
 	old := flag.Value.String()
 	err := set(flag, []string{text})

@@ -148,10 +148,19 @@ func set(flag *pflag.Flag, texts []string) error {
 	if list, ok := flag.Value.(pflag.SliceValue); ok {
 		return list.Replace(texts)
 	}
-	if err := flag.Value.Set(texts[0]); err != nil {
-		return fmt.Errorf("%q is not %s", texts[0], Kind(flag))
+	return refusal(flag, texts[0], flag.Value.Set(texts[0]))
+}
+
+// refusal is the error of a flag that has refused a text; nil if err is.
+func refusal(flag *pflag.Flag, text string, err error) error {
+	own := ValueError{}
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &own):
+		return fmt.Errorf("%q: %w", text, own)
 	}
-	return nil
+	return fmt.Errorf("%q is not %s", text, Kind(flag))
 }
 
 // Kind describes what a flag's value must be.

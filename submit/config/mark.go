@@ -12,11 +12,9 @@ const (
 	// Resumable marks a flag that may change when a run is resumed: it changes neither the run's
 	// programs nor their results.
 	Resumable = "gonbatch_resumable"
-	// ClusterOnly marks a flag without effect on a local run, and MachineOnly one without effect on
-	// a cluster. The command line must not set it for such a run. A configuration file may, because
-	// it is for both.
+	// ClusterOnly marks a flag without effect on a local run. The command line must not set it for
+	// such a run. A configuration file may, because it is for both.
 	ClusterOnly = "gonbatch_cluster_only"
-	MachineOnly = "gonbatch_machine_only"
 )
 
 // Mark marks the named flags. It panics on a name that is not a flag, which is a bug of the caller.

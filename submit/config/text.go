@@ -20,10 +20,51 @@ func NonEmpty(fs *pflag.FlagSet, to *string, kind, name, short, value, usage str
 	fs.VarP(textValue{to, kind}, name, short, usage)
 }
 
-// IntVar defines a flag whose value is a decimal number: pflag's takes 010 for 8.
-func IntVar(fs *pflag.FlagSet, to *int, name string, value int, usage string) {
+// ParsedVar defines a flag whose value a function parses; its errors say what is wrong with the
+// text.
+func ParsedVar(fs *pflag.FlagSet, to *string, parse func(string) (string, error), kind, name, short, usage string) {
+	fs.VarP(parsedValue{textValue{to, kind}, parse}, name, short, usage)
+}
+
+type parsedValue struct {
+	textValue
+	parse func(string) (string, error)
+}
+
+// Set sets the parsed text.
+func (v parsedValue) Set(text string) error {
+	parsed, err := v.parse(text)
+	if err != nil {
+		return ValueError{Err: err}
+	}
+	*v.to = parsed
+	return nil
+}
+
+// Check returns Set's error.
+func (v parsedValue) Check(text string) error {
+	return parsedValue{textValue{to: new(string)}, v.parse}.Set(text)
+}
+
+// Checker is a flag's value that can't be set back to an earlier one. Check returns the error of
+// Set, and sets nothing.
+type Checker interface{ Check(text string) error }
+
+// ValueError is an error of a flag's value that says what is wrong, and what to give.
+type ValueError struct{ Err error }
+
+// Error returns the message.
+func (e ValueError) Error() string { return e.Err.Error() }
+
+// IntVarP defines a flag whose value is a decimal number: pflag's takes 010 for 8.
+func IntVarP(fs *pflag.FlagSet, to *int, name, short string, value int, usage string) {
 	*to = value
-	fs.Var((*intValue)(to), name, usage)
+	fs.VarP((*intValue)(to), name, short, usage)
+}
+
+// IntVar defines such a flag without a letter.
+func IntVar(fs *pflag.FlagSet, to *int, name string, value int, usage string) {
+	IntVarP(fs, to, name, "", value, usage)
 }
 
 type intValue int
@@ -60,6 +101,9 @@ func (v textValue) Set(text string) error {
 	*v.to = text
 	return nil
 }
+
+// Check returns Set's error.
+func (v textValue) Check(text string) error { return textValue{to: new(string)}.Set(text) }
 
 // Type returns the kind of text.
 func (v textValue) Type() string { return v.kind }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
@@ -111,6 +112,9 @@ func markEnded(r Run) error {
 func (rs *Runs) resumedSpec(r Run, c Changes) (spec submit.JobSpec, before []string, err error) {
 	if spec, err = submit.ReadSpec(r.Dir); err != nil {
 		return spec, nil, fmt.Errorf("run %s cannot be resumed: %w", r.Dir.Name(), err)
+	}
+	if forgotten := spec.ForgetOnce(); len(forgotten) > 0 {
+		rs.Warn("%s was for the job before: give it again if it is for this one too", strings.Join(forgotten, ", "))
 	}
 	if err := c.Job(&spec); err != nil {
 		return spec, nil, err

@@ -3,6 +3,8 @@ package slurm
 import (
 	"slices"
 	"strings"
+
+	"gonbatch/submit"
 )
 
 // sbatchPrefix begins the names of variables that sbatch reads as options.
@@ -11,7 +13,8 @@ const sbatchPrefix = "SBATCH_"
 // differentNames maps sbatch's variables to submit's options if their names differ.
 var differentNames = map[string]string{"TIMELIMIT": "time", "JOB_NAME": "name", "CPUS_PER_TASK": "cpus-per-task", "GPUS_PER_NODE": "gpus-per-node"}
 
-// sameNames are the variables with the same names as submit's options.
+// sameNames are the variables with the same names as submit's options, beside those that it passes
+// on.
 var sameNames = []string{"account", "constraint", "partition", "qos", "mem"}
 
 // ignoredOption is a variable that sbatch would read as an option, and that submit.CleanEnviron
@@ -34,10 +37,11 @@ func ignoredOptions(environ []string) []ignoredOption {
 			continue
 		}
 		ignored := ignoredOption{Variable: variable}
+		same := strings.ReplaceAll(strings.ToLower(key), "_", "-")
 		if option := differentNames[key]; option != "" {
 			ignored.Option = "--" + option + "=" + value
-		} else if slices.Contains(sameNames, strings.ToLower(key)) {
-			ignored.Option = "--" + strings.ToLower(key) + "=" + value
+		} else if slices.Contains(sameNames, same) || submit.IsPassed(same) {
+			ignored.Option = "--" + same + "=" + value
 		}
 		list = append(list, ignored)
 	}

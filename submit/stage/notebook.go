@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -12,6 +13,7 @@ import (
 	"gonbatch/internal/source"
 	"gonbatch/submit"
 	"gonbatch/submit/export"
+	"gonbatch/submit/export/input"
 )
 
 // Notebook is the notebook of a job, with the options that affect its programs.
@@ -27,6 +29,8 @@ type Notebook struct {
 	// ParamsFile is a YAML file of parameters, "" for none; ParamValues are NAME=VALUE, and win.
 	ParamsFile  string
 	ParamValues []string
+	// Partition is a value of -p without a =, which is taken for a partition.
+	Partition string
 	// Parameters are the values of the notebook's parameters.
 	Parameters map[string]string
 	// ParameterPlaces are the places of the values that come from a file.
@@ -93,6 +97,9 @@ func (n Notebook) Export(ctx context.Context, shell submit.Shell) (*export.Modul
 	module, err := n.Read(ctx, shell)
 	if err != nil {
 		return nil, err
+	}
+	if slices.ContainsFunc(module.Parameters, func(p input.Parameter) bool { return n.Partition != "" && p.Name == n.Partition }) {
+		return nil, submit.Usagef("-p %s: the notebook's parameter of that name, or a partition? Give -p %[1]s=VALUE or --partition=%[1]s", n.Partition)
 	}
 	for _, w := range module.Warnings {
 		shell.Warn("%s", w)
