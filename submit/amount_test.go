@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestParseTime: a time in any form is SLURM's time; what can be read in two ways is refused.
+// TestParseTime: what can be read in two ways is refused.
 func TestParseTime(t *testing.T) {
 	for text, want := range map[string]string{
 		"90": "90", "1:30:00": "1:30:00", "2-12": "2-12", "2-12:30": "2-12:30", "30:00": "30:00", "0": "0", "unlimited": "UNLIMITED", "Infinite": "UNLIMITED",
@@ -33,7 +33,7 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// TestParseMemory: an amount in any form is SLURM's amount; what can be read in two ways is refused.
+// TestParseMemory: what can be read in two ways is refused.
 func TestParseMemory(t *testing.T) {
 	for text, want := range map[string]string{
 		"64G": "64G", "64gb": "64G", "64 GiB": "64G", "4000": "4000", "0": "0", "1.5G": "1536M", "0.5T": "512G", ".5g": "512M", "100k": "100K", "1.3K": "2K", "2048.5": "2097664K",
@@ -80,7 +80,8 @@ func TestRandomAmounts(t *testing.T) {
 	}
 }
 
-// TestHostileValues: whatever a value of an option is, it is refused, or it is one word of one line.
+// TestHostileValues: whatever a value of an option is, it is refused, or it is one word of one
+// line.
 func TestHostileValues(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	pieces := []string{"a", "n[1-4]", "12", ":", "afterok", "afterok:7", ",", "?", "-", "--wrap=x", "\n", "\r", " ", "\t", "\x00", "#SBATCH", "$(id)", "`id`", "'", `"`, `\`, "é", "now+1hour", "END", "64", "G", "%", "*", ""}

@@ -180,7 +180,7 @@ func refused(t *testing.T, c *cluster.Cluster) {
 	if err == nil {
 		t.Errorf("a partition that does not exist was accepted:\n%s", out)
 	}
-	wantAll(t, out, "nosuch", "invalid partition")
+	wantAll(t, out, "--partition=nosuch: the cluster has main and high")
 }
 
 // patience is how long a test waits for something that is immediate on an idle machine. It only

@@ -122,7 +122,7 @@ func TestStopsWaitingForSbatch(t *testing.T) {
 	w.write("jobs/1", "FAILED "+w.run.Script()+"\n")
 	w.begin("1")
 	w.set("1", "FAILED")
-	w.write("bin/sbatch", "#!/bin/sh\ntouch \"$WORLD/asked\"; exec sleep 60\n")
+	w.write("bin/sbatch", "#!/bin/sh\n[ \"$1\" != --test-only ] || exit 0\ntouch \"$WORLD/asked\"; exec sleep 60\n")
 	cmd := w.command(t.Context(), "resume", w.run.Name())
 	go func() {
 		w.await(filepath.Join(w.dir, "asked"))

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
+	"time"
 
 	"gonbatch/internal/plural"
 )
@@ -19,6 +21,8 @@ type Submission struct {
 	Name  string `json:"name"`
 	Nodes int    `json:"nodes"`
 	Ranks int    `json:"ranks"`
+	// Expected is when the job was expected to start, if the scheduler has said so.
+	Expected *Expected `json:"expected,omitempty"`
 	// Queue is the command that queues a run that is only staged; Follow is the command that shows
 	// the log of a queued run.
 	Queue  string `json:"queue,omitempty"`
@@ -33,10 +37,30 @@ func (s Submission) Text(w io.Writer) (err error) {
 	case s.Job != "":
 		_, err = fmt.Fprintf(w, "job %s: %s on %s, %s\nrun directory: %s\n", s.Job, s.Name, plural.Of(s.Nodes, "node"), plural.Of(s.Ranks, "rank"), s.Directory)
 	}
+	if s.Expected != nil && err == nil {
+		_, err = fmt.Fprintf(w, "starts:        %s\n", s.Expected)
+	}
 	if s.Follow != "" && err == nil {
 		_, err = fmt.Fprintf(w, "follow it:     %s\n", s.Follow)
 	}
 	return err
+}
+
+// Expected is when and where a job is expected to start: Seconds after it was queued.
+type Expected struct {
+	Start     time.Time `json:"start"`
+	Seconds   int       `json:"seconds"`
+	Nodes     string    `json:"nodes"`
+	Partition string    `json:"partition"`
+}
+
+// String describes the start for people.
+func (e Expected) String() string {
+	when := "now"
+	if wait := time.Duration(e.Seconds) * time.Second; wait >= time.Minute {
+		when = fmt.Sprintf("expected %s, in %s", e.Start.Local().Format("2 Jan 15:04"), strings.TrimSuffix(wait.Round(time.Minute).String(), "0s"))
+	}
+	return fmt.Sprintf("%s, on %s of partition %s", when, e.Nodes, e.Partition)
 }
 
 // Preview is a job that was not submitted.

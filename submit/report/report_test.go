@@ -37,8 +37,9 @@ var shapes = []struct {
 	command, about string
 	example        report.Report
 }{
-	{"submit [flags] NOTEBOOK, submit resume, submit preflight", "`job` is missing for a run on this machine. `follow` is the command that shows the job's log. With `--no-submit`, `queue` is the command that queues the job.",
-		report.Submission{Run: failed.Run, Directory: failed.Directory, Scheduler: "slurm", Job: "4711", Name: "mnist", Nodes: 2, Ranks: 8, Follow: "submit logs -f 4711"}},
+	{"submit [flags] NOTEBOOK, submit resume, submit preflight", "`job` is missing for a run on this machine. `follow` is the command that shows the job's log. With `--no-submit`, `queue` is the command that queues the job. `expected` is when the scheduler expected the job to start, if it has said so.",
+		report.Submission{Run: failed.Run, Directory: failed.Directory, Scheduler: "slurm", Job: "4711", Name: "mnist", Nodes: 2, Ranks: 8, Follow: "submit logs -f 4711",
+			Expected: &report.Expected{Start: at.Add(12 * time.Minute), Seconds: 720, Nodes: "n[1-2]", Partition: "gpu"}}},
 	{"submit status RUN", "`state` is `staged`, `pending`, `running`, `suspended`, `completed`, `failed`, `stopped`, `cancelled`, `timed out`, `out of memory`, `node failed`, `preempted`, `lost` or `unknown`, and `ended` says whether the run has ended. `message` describes the state for people, and `reason` is the scheduler's own word. If the scheduler doesn't answer, the state is `unknown`, and `error` says why. `cells` counts the cells that the job runs. `failure` says why a run failed, with the end of its log.", failed},
 	{"submit status", "`runs` lists the objects of `submit status RUN`, newest last, without `cells`, `checkpoint` and `failure`. A run whose state can't be found has an `error`.",
 		report.Runs{Root: "/home/ada/runs", Runs: []report.Run{{Run: failed.Run, Directory: failed.Directory, Scheduler: "local", Notebook: failed.Notebook, Created: at, State: "running", Message: "running"}}}},
@@ -69,6 +70,13 @@ var shapes = []struct {
 		Metrics: map[string]any{"train/loss": 0.25}, Losses: map[string][][2]float64{"train/loss": {{500, 0.5}, {937, 0.25}}},
 		Checkpoints: []string{"/home/ada/runs/mnist-20261121-101500-4f2a/checkpoints/train/step-00000937"}, Images: []string{},
 	}},
+	{"submit nodes", "`kinds` groups the nodes of a partition by their hardware: CPUs, memory in MB and GPUs are those of one node. Free CPUs and GPUs are those of all nodes together, and free memory is the most that one node has. `down` counts the nodes that take no jobs.",
+		report.Nodes{
+			Partitions: []report.Partition{{Name: "gpu", Default: true, Up: true, MaxTime: "1-00:00:00", Kinds: []report.NodeKind{{
+				Nodes: 4, Idle: 1, Down: 1, CPUs: 64, FreeCPUs: 96, Memory: 512000, FreeMemory: 512000, GPUs: map[string]int{"a100": 4}, FreeGPUs: map[string]int{"a100": 5}, Features: []string{"ib"},
+			}}}},
+			Jobs: []report.Usage{{State: "running", Jobs: 1, Nodes: 1, CPUs: 32}}, Limits: []string{"Account=physics MaxJobs=10"},
+		}},
 	{"submit version", "", report.Program{Submit: "v1.0.0", Go: "go1.26"}},
 }
 

@@ -24,6 +24,8 @@ type Started struct {
 	Scheduler submit.Scheduler
 	Spec      submit.JobSpec
 	Job       submit.Job
+	// expected is when and where the job was expected to start; zero if that isn't known.
+	expected submit.Expectation
 	// name is the run's name for a command line.
 	name string
 }
@@ -56,6 +58,9 @@ func (rs *Runs) describeStart(ctx context.Context, s Started, m Manner) report.S
 	r := report.Submission{
 		Run: s.Spec.RunDir.Name(), Directory: s.Spec.RunDir.Path(), Scheduler: s.Scheduler.Name(), Job: string(s.Job.ID),
 		Name: s.Spec.Name, Nodes: s.Spec.Nodes, Ranks: s.Spec.Tasks(),
+	}
+	if e := s.expected; !e.Start.IsZero() {
+		r.Expected = &report.Expected{Start: e.Start, Seconds: max(0, int(e.Start.Sub(rs.Now()).Seconds())), Nodes: e.Nodes, Partition: e.Partition}
 	}
 	batch, isBatch := s.Scheduler.(submit.Batch)
 	switch {

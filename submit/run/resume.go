@@ -69,6 +69,11 @@ func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s 
 	if err != nil {
 		return s, err
 	}
+	_, planned := rs.startPlan(ctx, r.Scheduler, decided, noSubmit)
+	expected, err := planned()
+	if err != nil {
+		return s, err
+	}
 	if err := errors.Join(writeJob(r.Scheduler, r.Dir, asked, decided), lock.Check(), ctx.Err()); err != nil {
 		return s, err
 	}
@@ -80,7 +85,9 @@ func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s 
 	if err := rs.restart(ctx, r, asked, flags); err != nil {
 		return s, err
 	}
-	return rs.handOver(ctx, r.Scheduler, decided, noSubmit)
+	s, err = rs.handOver(ctx, r.Scheduler, decided, noSubmit)
+	s.expected = expected
+	return s, err
 }
 
 // markEnded records that a cell ended well if its ranks have, in the run's last start, and the job

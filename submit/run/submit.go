@@ -118,24 +118,32 @@ func (rs *Runs) start(ctx context.Context, req Request) (s Started, err error) {
 			return s, err
 		}
 	}
-	p, err := stage.Prepare(ctx, rs.Shell, req.Notebook, module, asked.Platform)
-	if err != nil {
-		return s, err
-	}
-	if err := stage.FetchDatasets(ctx, rs.Shell, p.Module.Imports); err != nil {
+	building, planned := rs.startPlan(ctx, req.Scheduler, decided, req.NoSubmit)
+	p, err := rs.prepare(building, req, module, &asked, &decided)
+	expected, refused := planned()
+	if err := cmp.Or(refused, err); err != nil {
 		return s, err
 	}
 	p.Reuse = reuse
-	if err := p.TakeOneDNN(ctx, rs.Shell, &asked, &decided); err != nil {
-		return s, err
-	}
 	draft, err := rs.draft(ctx, req, p, &asked, &decided)
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, draft.Release()) }()
 	s, err = rs.handOver(ctx, req.Scheduler, decided, req.NoSubmit)
+	s.expected = expected
 	return s, err
+}
+
+// prepare compiles a notebook's programs and fetches what they need.
+func (rs *Runs) prepare(ctx context.Context, req Request, m *export.Module, asked, decided *submit.JobSpec) (p stage.Prepared, err error) {
+	if p, err = stage.Prepare(ctx, rs.Shell, req.Notebook, m, asked.Platform); err != nil {
+		return p, err
+	}
+	if err := stage.FetchDatasets(ctx, rs.Shell, p.Module.Imports); err != nil {
+		return p, err
+	}
+	return p, p.TakeOneDNN(ctx, rs.Shell, asked, decided)
 }
 
 // draft creates the run directory and keeps its lock, so that nobody else can hand the run over

@@ -28,6 +28,8 @@ const (
 	Module Kind = "gonbatch-module-"
 	// Setup folders hold the state that a job's setup has left.
 	Setup Kind = "gonbatch-setup-"
+	// Plan folders hold the script of a job that isn't queued.
+	Plan Kind = "gonbatch-plan-"
 	// Preflight folders hold the notebook of a preflight's dry run.
 	Preflight Kind = "gonbatch-preflight-"
 	// Forecast folders hold the question to a program, and its answer.
@@ -57,7 +59,7 @@ const (
 // a recorder's socket that nobody serves, and those without a socket that are a day old.
 func Sweep(temporary string, now time.Time) {
 	var folders []string
-	for _, kind := range []Kind{Recorder, Module, Preflight, Forecast} {
+	for _, kind := range []Kind{Recorder, Module, Plan, Preflight, Forecast} {
 		found, _ := filepath.Glob(filepath.Join(temporary, string(kind)+"*")) // The patterns are valid.
 		folders = append(folders, found...)
 	}

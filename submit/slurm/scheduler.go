@@ -35,6 +35,7 @@ type Scheduler struct {
 var (
 	_ submit.Batch    = (*Scheduler)(nil)
 	_ submit.Surveyor = (*Scheduler)(nil)
+	_ submit.Planner  = (*Scheduler)(nil)
 )
 
 // New returns a Scheduler that runs its commands with shell.Runner.
@@ -67,11 +68,8 @@ func (s *Scheduler) Prepare(ctx context.Context, spec submit.JobSpec, preview bo
 			return spec, err
 		}
 	}
-	var asked sync.WaitGroup
-	asked.Go(func() { s.warnPartition(ctx, spec) })
 	libraries := loader.New(ctx, s.runner, s.shell.Getenv)
 	mpi, err := s.findMPI(ctx, spec, func(soname string) bool { return len(libraries.Find(soname)) > 0 })
-	asked.Wait()
 	if preview && errors.Is(err, exec.ErrNotFound) {
 		mpi, err = MPI{Kind: "pmix", Library: spec.MPILibrary}, nil
 		s.shell.Warn("there is no srun here to ask which kinds of MPI it supports: using --mpi=%s", mpi.Kind)

@@ -1,0 +1,77 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"gonbatch/submit"
+)
+
+// plan is what a scheduler says about a job before it is queued.
+type plan struct {
+	expected submit.Expectation
+	// refusal is why the job can't start; empty if it can, or if that isn't known.
+	refusal submit.Refusal
+	// misfit is why no partition of the job can ever run it, and limits is set if that is because
+	// of their limits; "" if one can, or if that isn't known.
+	misfit string
+	limits bool
+}
+
+// planLimit is how long a scheduler may take to say something about a job before it is queued.
+const planLimit = 5 * time.Second
+
+// startPlan asks the scheduler about a prepared job, while the caller compiles it. The returned
+// function waits for the answer. A job that can never run is an error, which ends the returned
+// context. Nothing is asked about a job that the user will queue.
+func (rs *Runs) startPlan(ctx context.Context, scheduler submit.Scheduler, spec submit.JobSpec, noSubmit bool) (context.Context, func() (submit.Expectation, error)) {
+	ctx, cancel := context.WithCancel(ctx)
+	limited, stop := context.WithTimeout(ctx, planLimit)
+	var p plan
+	var asked, checked sync.WaitGroup
+	planner, ok := scheduler.(submit.Planner)
+	if _, elsewhere := spec.Passed["clusters"]; ok && !elsewhere && !noSubmit {
+		asked.Go(func() {
+			var err error
+			p.expected, err = planner.Expect(limited, spec)
+			errors.As(err, &p.refusal)
+		})
+		asked.Go(func() {
+			if cluster, err := planner.Cluster(limited); err == nil {
+				p.misfit, p.limits = cluster.Misfit(spec)
+			}
+		})
+	}
+	var err error
+	checked.Go(func() {
+		asked.Wait()
+		stop()
+		if err = rs.checkPlan(p, spec); err != nil {
+			cancel()
+		}
+	})
+	return ctx, func() (submit.Expectation, error) {
+		checked.Wait()
+		return p.expected, err
+	}
+}
+
+// checkPlan refuses a job that can never run, and warns about one that can't start as things are.
+// A scheduler may queue either, and not say a word. But which partition a job goes to may be the
+// site's choice, and a quality of service may lift limits: then the scheduler decides.
+func (rs *Runs) checkPlan(p plan, spec submit.JobSpec) error {
+	chosen := spec.Partition != "" && spec.QOS == ""
+	switch {
+	case p.misfit != "" && (p.refusal.Reason != "" || p.limits && chosen):
+		return submit.Usagef("%s", p.misfit)
+	case p.refusal.Final:
+		return submit.Usagef("the job can't be queued: %s", p.refusal.Reason)
+	case p.misfit != "" && p.limits:
+		rs.Warn("%s; the job may wait forever", p.misfit)
+	case p.refusal.Reason != "":
+		rs.Warn("as things are, the job can't start: %s", p.refusal.Reason)
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package tests
+
+import (
+	"strings"
+	"testing"
+
+	"gonbatch/tests/cluster"
+)
+
+// TestBeforeTheQueue: sbatch's options reach SLURM, a job that can never run is refused before
+// anything is compiled, and submit nodes shows what is free.
+func TestBeforeTheQueue(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t)
+	u := newUser(t, c.Env()...)
+	name := u.write(t, "short.ipynb", "%%\nfmt.Println(\"ran\")")
+	show := func(id string) string { return mustOutput(t, c, "scontrol", "show", "job", id) }
+
+	first := job(t, u.mustSubmit(t, "-J", "first", "-N", "2", "-n", "4", "-t", "5m", "-x", "n1", "-b", "now+1hour", "--exclusive", "--mail-type", "end,fail", "--hint", "nomultithread", name))
+	wantAll(t, show(first), "JobName=first", "NumNodes=2", "TimeLimit=00:05:00", "ExcNodeList=n1", "OverSubscribe=NO", "Reason=BeginTime")
+	out := u.mustSubmit(t, "-p", "high", "-d", "afterok:"+first, "-w", "n3", "--mem-per-cpu", "0.5g", name)
+	second := job(t, out)
+	wantAll(t, show(second), "Partition=high", "Dependency=afterok:"+first, "ReqNodeList=n3", "MinMemoryCPU=512M")
+	wantAll(t, u.mustSubmit(t, "nodes"), "PARTITION", "main*", "high", "01:00:00", "your jobs: 2 pending")
+
+	before := u.mustSubmit(t, "status")
+	for want, args := range map[string][]string{
+		"--nodes=9: a job gets at most 3 nodes in partition main, and no other partition can run the job either: ask for less": {"-N", "9"},
+		"--mem=900G: a node has at most":                       {"--mem", "900G"},
+		"--partition=nope: the cluster has main and high":      {"-p", "nope"},
+		"--time=5:00:00: a job gets at most 01:00:00":          {"-p", "main", "-t", "5h"},
+		"the job can't be queued: Invalid node name specified": {"-w", "n77"},
+	} {
+		out, err := u.submit(t, append(args, name)...)
+		if err == nil || !strings.Contains(out, want) {
+			t.Errorf("%q: %v\n%s", args, err, out)
+		}
+	}
+	if after := u.mustSubmit(t, "status"); after != before {
+		t.Errorf("the refused jobs left runs: %s", after)
+	}
+	for _, id := range []string{first, second} {
+		u.mustSubmit(t, "cancel", id)
+	}
+	wantAll(t, u.mustSubmit(t, "-F", name), "starts:        now, on n", "ran")
+}
