@@ -59,8 +59,8 @@ type Partition struct {
 	MaxTime  string
 }
 
-// Node is a node of a cluster. Memory is in MB. GPUs are the numbers of GPUs by type, which is "" if
-// the cluster doesn't tell it.
+// Node is a node of a cluster. Memory is in MB. GPUs are the numbers of GPUs by type, which is ""
+// if the cluster doesn't tell it.
 type Node struct {
 	Name       string
 	Partitions []string
@@ -93,8 +93,8 @@ func (c Cluster) chosen(spec JobSpec) (list []Partition) {
 	return list
 }
 
-// Misfit explains why none of a job's partitions can ever run it, and names those that can. It is ""
-// if one can, or if that isn't known: what counts are numbers of nodes, CPUs and GPUs, memory, a
+// Misfit explains why none of a job's partitions can ever run it, and names those that can. It is
+// "" if one can, or if that isn't known: what counts are numbers of nodes, CPUs and GPUs, memory, a
 // feature and time. limits reports whether the partitions' limits are the reason, which the nodes
 // don't change.
 func (c Cluster) Misfit(spec JobSpec) (reason string, limits bool) {

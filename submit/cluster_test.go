@@ -20,8 +20,8 @@ func testCluster() Cluster {
 	}
 }
 
-// TestMisfit: a job that can never run says which option is the reason, and which partitions can run
-// it. What isn't known fits.
+// TestMisfit: a job that can never run says which option is the reason, and which partitions can
+// run it. What isn't known fits.
 func TestMisfit(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

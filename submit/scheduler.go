@@ -58,6 +58,40 @@ type Foreground interface {
 	Run(ctx context.Context, spec JobSpec) (Status, error)
 }
 
+// Controller is a Scheduler whose jobs can be changed before they end.
+type Controller interface {
+	// Control holds, releases or requeues a job.
+	Control(ctx context.Context, job Job, verb Verb) error
+	// Update changes a job's options, which names lists, to those of spec.
+	Update(ctx context.Context, job Job, spec JobSpec, names []string) error
+}
+
+// Verb is what a Controller does to a job.
+type Verb string
+
+// The verbs. A held job doesn't start until it is released; a requeued one starts again.
+const (
+	Hold    Verb = "hold"
+	Release Verb = "release"
+	Requeue Verb = "requeue"
+)
+
+// Done is the verb's past participle.
+func (v Verb) Done() string {
+	return map[Verb]string{Hold: "held", Release: "released", Requeue: "requeued"}[v]
+}
+
+// Refuses is why a job in a state can't be held, released or requeued; "" if it can.
+func (v Verb) Refuses(state State) string {
+	switch {
+	case v == Hold && state != Pending:
+		return "only a job that waits can be held; submit cancel stops it, and submit resume starts it again"
+	case v == Requeue && state == Pending:
+		return "it waits already"
+	}
+	return ""
+}
+
 // Surveyor is a Scheduler that answers questions about many jobs at once, and finds jobs by their
 // script, because the user may have queued one by hand.
 type Surveyor interface {

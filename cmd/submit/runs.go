@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gonbatch/submit"
 	"gonbatch/submit/config"
+	"gonbatch/submit/report"
 	"gonbatch/submit/run"
 )
 
@@ -46,4 +50,42 @@ func (a *app) findRun(cmd *cobra.Command, word string) (*run.Runs, run.Run, erro
 	runs := a.runs(cmd, root)
 	r, err := runs.Find(word)
 	return runs, r, err
+}
+
+// onEach makes cmd do something to each run that its arguments name, and print a report on each.
+// A run is never guessed from the beginning of a name. A failure doesn't keep it from the others.
+func (a *app) onEach(cmd *cobra.Command, do func(*run.Runs, run.Run) (report.Report, error)) *cobra.Command {
+	addRunRoot(cmd)
+	asJSON := addJSON(cmd)
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return submit.Usagef("submit %s needs a RUN, or several", cmd.Name())
+		}
+		return nil
+	}
+	cmd.RunE = interruptible(func(cmd *cobra.Command, args []string) error {
+		root, err := a.runRoot(cmd)
+		if err != nil {
+			return err
+		}
+		runs := a.runs(cmd, root)
+		var errs []error
+		for _, word := range args {
+			r, err := runs.FindWhole(word)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			done, err := do(runs, r)
+			if err == nil {
+				err = report.Write(a.Out, *asJSON, done)
+			}
+			errs = append(errs, err)
+			if cmd.Context().Err() != nil {
+				break
+			}
+		}
+		return errors.Join(errs...)
+	})
+	return cmd
 }

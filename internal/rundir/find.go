@@ -63,7 +63,13 @@ func stamp(name string) string {
 // If several runs match, as for a notebook's name, the error lists them. A number is only a job id:
 // it must not mean another run because that job's is not there any more. A run of another user has
 // only its path.
-func Find(root, want string) (Dir, error) {
+func Find(root, want string) (Dir, error) { return find(root, want, false) }
+
+// FindWhole is Find for commands that change a run: of a name, the start is not enough, unless it
+// is the whole name of a job with one run.
+func FindWhole(root, want string) (Dir, error) { return find(root, want, true) }
+
+func find(root, want string, whole bool) (Dir, error) {
 	if strings.ContainsRune(want, filepath.Separator) {
 		return openDir(want)
 	}
@@ -80,6 +86,9 @@ func Find(root, want string) (Dir, error) {
 		if want != "" && (strings.HasPrefix(d.Name(), want) || strings.HasPrefix(d.Name(), Slug(want)+"-")) {
 			prefixed = append(prefixed, d)
 		}
+	}
+	if len(prefixed) == 1 && whole && strings.TrimSuffix(prefixed[0].Name(), "-"+stamp(prefixed[0].Name())) != Slug(want) {
+		return Dir{}, fmt.Errorf("no run in %s is called %q: give the whole name, %s", root, want, prefixed[0].Name())
 	}
 	if _, err := strconv.ParseUint(want, 10, 64); err == nil && len(prefixed) > 0 {
 		return Dir{}, fmt.Errorf("no run in %s has the job id %s: if you mean one of %s, give more of its name", root, want, names(prefixed))

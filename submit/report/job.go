@@ -107,6 +107,23 @@ func (c Cancellation) Text(w io.Writer) (err error) {
 	return err
 }
 
+// Control is the result of holding, releasing, requeueing or updating a job.
+type Control struct {
+	Run       string `json:"run"`
+	Directory string `json:"directory"`
+	Job       string `json:"job"`
+	// Done is what was done: "held", "released", "requeued", or "updated: time, partition".
+	Done string `json:"done"`
+	// Title is the job's name for people.
+	Title string `json:"-"`
+}
+
+// Text writes the result.
+func (c Control) Text(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%s: %s\n", c.Title, c.Done)
+	return err
+}
+
 // Program is the report of the version command.
 type Program struct {
 	Submit string `json:"submit"`

@@ -39,8 +39,13 @@ type Run struct {
 
 // Find finds the run that word names: a job id, a run's name or the beginning of one, or its
 // directory.
-func (rs *Runs) Find(word string) (Run, error) {
-	dir, err := rundir.Find(rs.Root, word)
+func (rs *Runs) Find(word string) (Run, error) { return rs.find(word, rundir.Find) }
+
+// FindWhole is Find for commands that change the run: the beginning of a name is not enough.
+func (rs *Runs) FindWhole(word string) (Run, error) { return rs.find(word, rundir.FindWhole) }
+
+func (rs *Runs) find(word string, find func(root, want string) (rundir.Dir, error)) (Run, error) {
+	dir, err := find(rs.Root, word)
 	if err != nil {
 		return Run{}, err
 	}

@@ -12,12 +12,7 @@ import (
 // another job's. A job that has ended, or that its cluster has forgotten, is not an error; one on a
 // cluster that cannot be asked is.
 func (s *Scheduler) Cancel(ctx context.Context, job submit.Job) error {
-	_, err := s.show(ctx, "", job)
-	cluster := ""
-	if errors.Is(err, errForgotten) {
-		_, err = s.findElsewhere(ctx, job)
-		cluster = job.Cluster
-	}
+	cluster, err := s.clusterOf(ctx, job)
 	if errors.Is(err, errForgotten) {
 		return nil
 	}
@@ -29,6 +24,57 @@ func (s *Scheduler) Cancel(ctx context.Context, job submit.Job) error {
 		return nil
 	}
 	return fmt.Errorf("cancel job %s: %w", job.ID, err)
+}
+
+// clusterOf returns the cluster that has the job, "" for this machine's, if the job is still the
+// run's.
+func (s *Scheduler) clusterOf(ctx context.Context, job submit.Job) (cluster string, err error) {
+	if _, err = s.show(ctx, "", job); errors.Is(err, errForgotten) {
+		_, err = s.findElsewhere(ctx, job)
+		cluster = job.Cluster
+	}
+	return cluster, err
+}
+
+// Control runs one of scontrol's commands, whose names are the verbs.
+func (s *Scheduler) Control(ctx context.Context, job submit.Job, verb submit.Verb) error {
+	return s.scontrol(ctx, job, string(verb), string(job.ID))
+}
+
+// updatable maps submit's options to the fields of "scontrol update".
+var updatable = map[string]string{
+	"account": "Account", "begin": "StartTime", "constraint": "Features", "deadline": "Deadline", "dependency": "Dependency", "exclude": "ExcNodeList", "mem": "MinMemoryNode",
+	"nodelist": "ReqNodeList", "partition": "Partition", "qos": "QOS", "reservation": "ReservationName", "time": "TimeLimit",
+}
+
+// Update changes options by "scontrol update".
+func (s *Scheduler) Update(ctx context.Context, job submit.Job, spec submit.JobSpec, names []string) error {
+	args := []string{"update", "JobId=" + string(job.ID)}
+	values := map[string]string{"account": spec.Account, "constraint": spec.Constraint, "mem": spec.Mem, "partition": spec.Partition, "qos": spec.QOS, "time": spec.Time}
+	for _, name := range names {
+		field, ok := updatable[name]
+		if !ok {
+			return submit.Usagef("--%s: SLURM can't change that of a job in its queue; cancel the job, and resume it with --%[1]s", name)
+		}
+		value, ok := values[name]
+		if !ok {
+			value = spec.Passed[name]
+		}
+		args = append(args, field+"="+value)
+	}
+	return s.scontrol(ctx, job, args...)
+}
+
+// scontrol runs a command about a job that the job's cluster has.
+func (s *Scheduler) scontrol(ctx context.Context, job submit.Job, args ...string) error {
+	cluster, err := s.clusterOf(ctx, job)
+	if err == nil {
+		_, err = s.runner.Run(ctx, "scontrol", clusterArgs(cluster, args...)...)
+	}
+	if err != nil {
+		return fmt.Errorf("%s job %s: %w", args[0], job.ID, err)
+	}
+	return nil
 }
 
 // hasEnded reports whether a command's error says that the job has ended.

@@ -47,7 +47,9 @@ type testOnly struct {
 	err error
 }
 
-func (a testOnly) Run(context.Context, string, ...string) ([]byte, error) { return []byte(a.out), a.err }
+func (a testOnly) Run(context.Context, string, ...string) ([]byte, error) {
+	return []byte(a.out), a.err
+}
 
 // TestExpect reads sbatch's answers to --test-only.
 func TestExpect(t *testing.T) {

@@ -15,7 +15,7 @@ var reasons = map[string]string{
 	"InvalidAccount":                  "the account does not exist; cancel it and give another --account",
 	"InvalidQOS":                      "the QOS does not exist; cancel it and give another --qos",
 	"JobHeldAdmin":                    "held by an administrator",
-	"JobHeldUser":                     "held; release it with scontrol release",
+	"JobHeldUser":                     "held; release it with submit release",
 	"JobLaunchFailure":                "its script was killed, or could not be started: is the working or run directory missing on the node?",
 	"Licenses":                        "waits for a license",
 	"NodeDown":                        "a node that it needs is down",
@@ -33,8 +33,8 @@ var reasons = map[string]string{
 	"Reservation":                     "waits for its reservation",
 	"Resources":                       "waits for nodes that are in use",
 	"TimeLimit":                       "it reached its time limit; give more with --time",
-	"launch_failed_requeued_held":     "a node failed to start it, and it is held; release it with scontrol release once the node's slurmd.log says why",
-	"job_requeued_in_held_state":      "was requeued and held; release it with scontrol release",
+	"launch_failed_requeued_held":     "a node failed to start it, and it is held; release it with submit release once the node's slurmd.log says why",
+	"job_requeued_in_held_state":      "was requeued and held; release it with submit release",
 }
 
 // explain returns the meaning of a reason; "" if this version does not know it. Some reasons have

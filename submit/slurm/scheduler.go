@@ -33,9 +33,10 @@ type Scheduler struct {
 }
 
 var (
-	_ submit.Batch    = (*Scheduler)(nil)
-	_ submit.Surveyor = (*Scheduler)(nil)
-	_ submit.Planner  = (*Scheduler)(nil)
+	_ submit.Batch      = (*Scheduler)(nil)
+	_ submit.Surveyor   = (*Scheduler)(nil)
+	_ submit.Planner    = (*Scheduler)(nil)
+	_ submit.Controller = (*Scheduler)(nil)
 )
 
 // New returns a Scheduler that runs its commands with shell.Runner.

@@ -7,9 +7,9 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestBeforeTheQueue: sbatch's options reach SLURM, a job that can never run is refused before
-// anything is compiled, and submit nodes shows what is free.
-func TestBeforeTheQueue(t *testing.T) {
+// TestQueue: sbatch's options reach SLURM, a job that can never run is refused before anything is
+// compiled, submit nodes shows what is free, and jobs in the queue can be changed.
+func TestQueue(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
 	u := newUser(t, c.Env()...)
@@ -39,8 +39,22 @@ func TestBeforeTheQueue(t *testing.T) {
 	if after := u.mustSubmit(t, "status"); after != before {
 		t.Errorf("the refused jobs left runs: %s", after)
 	}
-	for _, id := range []string{first, second} {
-		u.mustSubmit(t, "cancel", id)
+	wantAll(t, u.mustSubmit(t, "update", second, "-t", "10m", "-p", "main", "-x", "n2"), "job "+second, "updated: exclude, partition, time")
+	wantAll(t, show(second), "TimeLimit=00:10:00", "Partition=main", "ExcNodeList=n2")
+	wantAll(t, u.mustSubmit(t, "hold", first, second), "job "+first, "job "+second, ": held")
+	wantAll(t, show(second), "Priority=0")
+	wantAll(t, u.mustSubmit(t, "release", second), ": released")
+	if out, err := u.submit(t, "cancel", first, "nothing", second); err == nil || !strings.Contains(out, `no run "nothing"`) || strings.Count(out, ": cancelled") != 2 {
+		t.Errorf("one of three runs doesn't exist: %v\n%s", err, out)
 	}
+	if out, err := u.submit(t, "hold", first); err == nil || !strings.Contains(out, "has ended: cancelled; start it again with: submit resume "+first) {
+		t.Errorf("hold of an ended job: %v\n%s", err, out)
+	}
+	// What was changed in the queue stays in a resumed run, except what was about that start.
+	out = u.mustSubmit(t, "resume", second)
+	wantAll(t, out, "--dependency=afterok:"+first+" was for the job before")
+	third := job(t, out)
+	wantAll(t, show(third), "TimeLimit=00:10:00", "Partition=main", "ExcNodeList=n2", "Dependency=(null)")
+	u.mustSubmit(t, "cancel", third)
 	wantAll(t, u.mustSubmit(t, "-F", name), "starts:        now, on n", "ran")
 }
