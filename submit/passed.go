@@ -26,6 +26,7 @@ type PassedOption struct {
 // PassedOptions are all of these options.
 var PassedOptions = []PassedOption{
 	{Name: "dependency", Letter: "d", Once: true, parse: parseDependency, Usage: "jobs that this one waits for, such as afterok:4711"},
+	{Name: "kill-on-invalid-dep", Once: true, Usage: "whether to remove the job if its dependency can't be met any more: yes or no (--after: yes)"},
 	{Name: "nodelist", Letter: "w", Usage: "nodes that the job must get, such as n[1-4]"},
 	{Name: "exclude", Letter: "x", Usage: "nodes that the job must not get"},
 	{Name: "exclusive", Bare: true, Usage: "get whole nodes, which no other job shares"},

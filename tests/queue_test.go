@@ -44,12 +44,17 @@ func TestQueue(t *testing.T) {
 	wantAll(t, u.mustSubmit(t, "hold", first, second), "job "+first, "job "+second, ": held")
 	wantAll(t, show(second), "Priority=0")
 	wantAll(t, u.mustSubmit(t, "release", second), ": released")
+	later := job(t, u.mustSubmit(t, "--after", first, "--after-any", second, "-J", "later", name))
+	wantAll(t, show(later), "Dependency=afterok:"+first, "afterany:"+second, "KillOInInvalidDependent=Yes")
 	if out, err := u.submit(t, "cancel", first, "nothing", second); err == nil || !strings.Contains(out, `no run "nothing"`) || strings.Count(out, ": cancelled") != 2 {
 		t.Errorf("one of three runs doesn't exist: %v\n%s", err, out)
 	}
 	if out, err := u.submit(t, "hold", first); err == nil || !strings.Contains(out, "has ended: cancelled; start it again with: submit resume "+first) {
 		t.Errorf("hold of an ended job: %v\n%s", err, out)
 	}
+	eventually(t, "the job that waits for a cancelled one is removed", func() bool {
+		return strings.Contains(u.mustSubmit(t, "status", later), "cancelled")
+	})
 	// What was changed in the queue stays in a resumed run, except what was about that start.
 	out = u.mustSubmit(t, "resume", second)
 	wantAll(t, out, "--dependency=afterok:"+first+" was for the job before")

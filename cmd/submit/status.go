@@ -1,10 +1,14 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"gonbatch/submit"
+	"gonbatch/submit/config"
 	"gonbatch/submit/report"
+	"gonbatch/submit/run"
 )
 
 func newStatusCommand(a *app) *cobra.Command {
@@ -36,5 +40,58 @@ func (a *app) status(cmd *cobra.Command, args []string) (report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.runs(cmd, root).List(cmd.Context())
+	return a.runs(cmd, root).List(cmd.Context(), run.Filter{})
 }
+
+func newListCommand(a *app) *cobra.Command {
+	var f run.Filter
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List runs, by state, age, notebook or parameters",
+		Long: `list lists the runs in the run root, the newest last: all of them, or those that match all given
+options. Of options that are repeated, --state matches any, and --param all.`,
+		Example: `  submit list --state failed --since 7d
+  submit list --notebook mnist.ipynb --param lr=1e-3
+  submit list --state active`,
+		Args: cobra.NoArgs,
+	}
+	fs := cmd.Flags()
+	fs.StringSliceVar(&f.States, "state", nil, "only runs in this state: completed, failed, running, ..., ended, or active; repeatable")
+	fs.Var(ageValue{&f.Since}, "since", "only runs that were submitted in this time, such as 7d or 12h")
+	fs.StringVar(&f.Notebook, "notebook", "", "only runs of this notebook: a path or a file name")
+	fs.StringVar(&f.Name, "name", "", "only runs with this in their names")
+	fs.StringArrayVarP(&f.Params, "param", "p", nil, "only runs with this NAME=VALUE of a parameter or a flag; repeatable")
+	addRunRoot(cmd)
+	return reporting(a, cmd, func(cmd *cobra.Command, _ []string) (report.Report, error) {
+		if err := f.Check(); err != nil {
+			return nil, err
+		}
+		root, err := a.runRoot(cmd)
+		if err != nil {
+			return nil, err
+		}
+		return a.runs(cmd, root).List(cmd.Context(), f)
+	})
+}
+
+// ageValue is the value of a flag with an age.
+type ageValue struct{ to *time.Duration }
+
+// String returns the age.
+func (v ageValue) String() string {
+	if v.to == nil || *v.to == 0 {
+		return ""
+	}
+	return v.to.String()
+}
+
+// Set parses an age.
+func (v ageValue) Set(text string) (err error) {
+	if *v.to, err = run.ParseAge(text); err != nil {
+		return config.ValueError{Err: err}
+	}
+	return nil
+}
+
+// Type is the kind of value, for the help.
+func (v ageValue) Type() string { return "age" }

@@ -102,6 +102,8 @@ type Runs struct {
 	Root   string `json:"root"`
 	Runs   []Run  `json:"runs"`
 	Others int    `json:"others,omitempty"`
+	// Filtered is set if the list leaves out runs on purpose.
+	Filtered bool `json:"-"`
 }
 
 // Staged is the State of a run that, as far as is known, no scheduler has.
@@ -110,10 +112,14 @@ const Staged = "staged"
 // Text writes a table.
 func (l Runs) Text(w io.Writer) (err error) {
 	defer func() {
-		if l.Others > 0 && err == nil {
+		if l.Others > 0 && !l.Filtered && err == nil {
 			_, err = fmt.Fprintf(w, "and %s of other users, which only their directories name\n", plural.Of(l.Others, "run"))
 		}
 	}()
+	if len(l.Runs) == 0 && l.Filtered {
+		_, err := fmt.Fprintf(w, "no runs in %s that match\n", l.Root)
+		return err
+	}
 	if len(l.Runs) == 0 {
 		_, err := fmt.Fprintf(w, "no runs in %s\n", l.Root)
 		return err

@@ -27,6 +27,8 @@ type Request struct {
 	// From is the cell to start from: the results of the cells before it come from an earlier run,
 	// the notebook's last one unless FromRun names another. "" runs all cells.
 	From, FromRun string
+	// After are runs that the job waits for.
+	After After
 	// Kit is what a preflight checks GPUs with.
 	Kit stage.GPUKit
 	// DryRun only reports the job with its batch script.
@@ -52,6 +54,9 @@ func (req Request) check() error {
 // Submit submits a notebook and attends to its run, or reports the job that it would submit.
 func (rs *Runs) Submit(ctx context.Context, req Request) error {
 	if err := req.check(); err != nil {
+		return err
+	}
+	if err := rs.waitFor(ctx, req.After, req.Scheduler, &req.Job); err != nil {
 		return err
 	}
 	if err := req.Notebook.Open(req.Path); err != nil {

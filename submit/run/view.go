@@ -38,23 +38,26 @@ func (rs *Runs) Report(ctx context.Context, r Run) (report.Run, error) {
 	return view, nil
 }
 
-// List returns a report on all runs, the newest last. An error about one run is part of its report,
-// because it must not hide the other runs.
-func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
-	list := report.Runs{Root: rs.Root, Runs: []report.Run{}}
+// List returns a report on the runs that a filter picks, the newest last. An error about one run is
+// part of its report, because it must not hide the other runs; a filter doesn't hide it either.
+func (rs *Runs) List(ctx context.Context, f Filter) (report.Runs, error) {
+	list := report.Runs{Root: rs.Root, Runs: []report.Run{}, Filtered: !f.empty()}
 	dirs, others, err := rundir.ListAll(rs.Root)
 	if err != nil {
 		return list, err
 	}
 	list.Others = len(others)
-	runs, errs := make([]Run, len(dirs)), make([]error, len(dirs))
-	for i, dir := range dirs {
-		runs[i], errs[i] = rs.open(dir)
+	var runs []Run
+	var errs []error
+	for _, dir := range dirs {
+		if r, err := rs.open(dir); err != nil || f.picksManifest(r.Manifest, rs.Now()) {
+			runs, errs = append(runs, r), append(errs, err)
+		}
 	}
 	surveys := rs.surveys(ctx, runs)
 	for i, r := range runs {
 		if err := errs[i]; err != nil {
-			list.Runs = append(list.Runs, report.Run{Run: dirs[i].Name(), Directory: dirs[i].Path(), Error: firstLine(err), Message: firstLine(err)})
+			list.Runs = append(list.Runs, report.Run{Run: r.Dir.Name(), Directory: r.Dir.Path(), Error: firstLine(err), Message: firstLine(err)})
 			continue
 		}
 		r, status, err := rs.look(ctx, r, surveys)
@@ -62,7 +65,9 @@ func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
 		if err := addCounts(&view, r); err != nil && view.Error == "" {
 			view.Error = firstLine(err)
 		}
-		list.Runs = append(list.Runs, view)
+		if f.picksState(view) {
+			list.Runs = append(list.Runs, view)
+		}
 	}
 	return list, nil
 }
