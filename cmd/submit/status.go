@@ -55,12 +55,7 @@ options. Of options that are repeated, --state matches any, and --param all.`,
   submit list --state active`,
 		Args: cobra.NoArgs,
 	}
-	fs := cmd.Flags()
-	fs.StringSliceVar(&f.States, "state", nil, "only runs in this state: completed, failed, running, ..., ended, or active; repeatable")
-	fs.Var(ageValue{&f.Since}, "since", "only runs that were submitted in this time, such as 7d or 12h")
-	fs.StringVar(&f.Notebook, "notebook", "", "only runs of this notebook: a path or a file name")
-	fs.StringVar(&f.Name, "name", "", "only runs with this in their names")
-	fs.StringArrayVarP(&f.Params, "param", "p", nil, "only runs with this NAME=VALUE of a parameter or a flag; repeatable")
+	addFilter(cmd, &f)
 	addRunRoot(cmd)
 	return reporting(a, cmd, func(cmd *cobra.Command, _ []string) (report.Report, error) {
 		if err := f.Check(); err != nil {
@@ -71,6 +66,43 @@ options. Of options that are repeated, --state matches any, and --param all.`,
 			return nil, err
 		}
 		return a.runs(cmd, root).List(cmd.Context(), f)
+	})
+}
+
+// addFilter declares the options that pick runs.
+func addFilter(cmd *cobra.Command, f *run.Filter) {
+	fs := cmd.Flags()
+	fs.StringSliceVar(&f.States, "state", nil, "only runs in this state: completed, failed, running, ..., ended, or active; repeatable")
+	fs.Var(ageValue{&f.Since}, "since", "only runs that were submitted in this time, such as 7d or 12h")
+	fs.StringVar(&f.Notebook, "notebook", "", "only runs of this notebook: a path or a file name")
+	fs.StringVar(&f.Name, "name", "", "only runs with this in their names")
+	fs.StringArrayVarP(&f.Params, "param", "p", nil, "only runs with this NAME=VALUE of a parameter or a flag; repeatable")
+}
+
+func newPruneCommand(a *app) *cobra.Command {
+	var p run.Pruning
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove old runs",
+		Long: `prune lists the runs in the run root that match all given options, with the disk space that they
+take, and removes them with --yes. It never removes a run that has not ended, and leaves the newest
+of a job name that has a checkpoint if no other run of that name keeps one.`,
+		Example: `  submit prune --older 30d
+  submit prune --state failed,cancelled --older 7d --yes
+  submit prune --notebook mnist.ipynb --keep 3 --yes`,
+		Args: cobra.NoArgs,
+	}
+	addFilter(cmd, &p.Filter)
+	cmd.Flags().Var(ageValue{&p.Older}, "older", "only runs that were submitted longer ago, such as 30d")
+	config.IntVar(cmd.Flags(), &p.Keep, "keep", 0, "keep this many of the newest runs of each job name")
+	cmd.Flags().BoolVar(&p.Sure, "yes", false, "remove the runs")
+	addRunRoot(cmd)
+	return reporting(a, cmd, func(cmd *cobra.Command, _ []string) (report.Report, error) {
+		root, err := a.runRoot(cmd)
+		if err != nil {
+			return nil, err
+		}
+		return a.runs(cmd, root).Prune(cmd.Context(), p)
 	})
 }
 

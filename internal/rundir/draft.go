@@ -107,6 +107,19 @@ func (d *Draft) Discard() error {
 	return errors.Join(emptyDraft(d.Dir.path), d.lock.Release(), os.RemoveAll(d.Dir.path))
 }
 
+// Remove removes a run directory whose lock the caller holds, and releases the lock. If the process
+// is killed meanwhile, the next SweepDrafts removes the rest.
+func (d Dir) Remove(lock *Lock) error {
+	if err := lock.Check(); err != nil {
+		return errors.Join(err, lock.Release())
+	}
+	hidden := At(filepath.Join(d.Root(), hiddenPrefix+d.Name()))
+	if err := lock.moveFolder(d.path, hidden.path); err != nil {
+		return errors.Join(fmt.Errorf("remove run %s: %w", d.Name(), err), lock.Release())
+	}
+	return (&Draft{Dir: hidden, Run: d, lock: lock}).Discard()
+}
+
 // emptyDraft removes everything in a draft except its lock, which goes last: without it, nobody
 // would know for a day that a killed command's draft is abandoned.
 func emptyDraft(path string) error {

@@ -53,6 +53,9 @@ func ListAll(root string) (own, others []Dir, err error) {
 	return own, others, nil
 }
 
+// JobName returns the part of the run's name that comes from the job's.
+func (d Dir) JobName() string { return strings.TrimSuffix(d.Name(), "-"+stamp(d.Name())) }
+
 // stamp returns the part of a run's name that sorts by time: everything after the slug.
 func stamp(name string) string {
 	parts := strings.Split(name, "-")
@@ -87,7 +90,7 @@ func find(root, want string, whole bool) (Dir, error) {
 			prefixed = append(prefixed, d)
 		}
 	}
-	if len(prefixed) == 1 && whole && strings.TrimSuffix(prefixed[0].Name(), "-"+stamp(prefixed[0].Name())) != Slug(want) {
+	if len(prefixed) == 1 && whole && prefixed[0].JobName() != Slug(want) {
 		return Dir{}, fmt.Errorf("no run in %s is called %q: give the whole name, %s", root, want, prefixed[0].Name())
 	}
 	if _, err := strconv.ParseUint(want, 10, 64); err == nil && len(prefixed) > 0 {

@@ -72,6 +72,8 @@ var shapes = []struct {
 		Metrics: map[string]any{"train/loss": 0.25}, Losses: map[string][][2]float64{"train/loss": {{500, 0.5}, {937, 0.25}}},
 		Checkpoints: []string{"/home/ada/runs/mnist-20261121-101500-4f2a/checkpoints/train/step-00000937"}, Images: []string{},
 	}},
+	{"submit prune", "`removed` says whether the runs were removed, with `--yes`; `kept` says why a run stays.",
+		report.Pruned{Runs: []report.PrunedRun{{Run: failed.Run, Directory: failed.Directory, State: "failed", Bytes: 1 << 20, Kept: "it has the only checkpoint of mnist"}}}},
 	{"submit nodes", "`kinds` groups the nodes of a partition by their hardware: CPUs, memory in MB and GPUs are those of one node. Free CPUs and GPUs are those of all nodes together, and free memory is the most that one node has. `down` counts the nodes that take no jobs.",
 		report.Nodes{
 			Partitions: []report.Partition{{Name: "gpu", Default: true, Up: true, MaxTime: "1-00:00:00", Kinds: []report.NodeKind{{
