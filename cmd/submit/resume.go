@@ -44,18 +44,64 @@ func newResumeCommand(a *app) *cobra.Command {
 			return runs.Resume(cmd.Context(), r, run.Changes{Job: func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, Args: args[1:]}, opts.Manner)
 		}),
 	}
+	opts.addResumable(cmd)
+	cmd.Flags().VarP(newParams(cmd.Flags(), &opts.Notebook), "param", "p", "")
+	_ = cmd.Flags().MarkHidden("param") // For a better error than that of an unknown flag.
+	addRunRoot(cmd)
+	return cmd
+}
+
+const rerunLong = `rerun runs a run's programs again, as another run: the same bytes, with the same parameters,
+arguments and options. Options of the command line replace those of the run, and arguments after --
+its arguments. With --latest, the notebook is submitted as it is now, with the parameters and
+options of the run.
+
+` + aboutRun
+
+func newRerunCommand(a *app) *cobra.Command {
+	opts := newSubmitOptions()
+	latest := false
+	cmd := &cobra.Command{
+		Use:   "rerun [flags] RUN [-- ARGS]",
+		Short: "Run a run again, as another run",
+		Long:  rerunLong,
+		Example: `  submit rerun 4711
+  submit rerun 4711 --nodes 2 -t 4h
+  submit rerun 4711 --latest -p lr=1e-4`,
+		Args: beforeDash(oneArg("RUN")),
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
+			if len(opts.Notebook.ParamValues) > 0 && !latest {
+				return submit.Usagef("the parameters are compiled into the run's programs: add --latest, which compiles its notebook again")
+			}
+			_, r, err := a.findRun(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			runs := a.runs(cmd, r.Dir.Root())
+			changes := run.Changes{Job: func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, Args: args[1:]}
+			if latest {
+				return runs.RerunLatest(cmd.Context(), r, changes, opts.Notebook.ParamValues, opts.Manner)
+			}
+			return runs.Rerun(cmd.Context(), r, changes, opts.Manner)
+		}),
+	}
+	opts.addResumable(cmd)
+	cmd.Flags().VarP(newParams(cmd.Flags(), &opts.Notebook), "param", "p", "with --latest: set parameter NAME=VALUE; repeatable")
+	cmd.Flags().BoolVar(&latest, "latest", false, "submit the run's notebook as it is now")
+	addRunRoot(cmd)
+	return cmd
+}
+
+// addResumable declares the options that may change when a run's programs run again.
+func (o *submitOptions) addResumable(cmd *cobra.Command) {
 	all := pflag.NewFlagSet("submit", pflag.ContinueOnError)
-	opts.addFlags(all)
+	o.addFlags(all)
 	cmd.Flags().SortFlags = false
 	all.VisitAll(func(f *pflag.Flag) {
 		if config.IsMarked(f, config.Resumable) {
 			cmd.Flags().AddFlag(f)
 		}
 	})
-	cmd.Flags().VarP(newParams(cmd.Flags(), &opts.Notebook), "param", "p", "")
-	_ = cmd.Flags().MarkHidden("param") // For a better error than that of an unknown flag.
-	addRunRoot(cmd)
-	return cmd
 }
 
 // change applies the command line's options to the job of a run.

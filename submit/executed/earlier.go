@@ -47,6 +47,15 @@ func ReadEarlier(dir rundir.Dir) (*Earlier, error) {
 	return e, nil
 }
 
+// Parameters returns the values that a run's parameters were given.
+func Parameters(dir rundir.Dir) (map[string]string, error) {
+	e, err := ReadEarlier(dir)
+	if err != nil {
+		return nil, err
+	}
+	return texts(e.times.Parameters), nil
+}
+
 // counts reports whether a cell is part of the job.
 func counts(cell *nbformat.Cell, leftOut bool) bool {
 	return cell.Type == nbformat.Code && !leftOut && strings.TrimSpace(cell.Source) != ""

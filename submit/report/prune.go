@@ -14,8 +14,8 @@ type Pruned struct {
 	Runs []PrunedRun `json:"runs"`
 }
 
-// PrunedRun is a run that was removed, or would be, unless Kept says why it stays. Bytes is the disk
-// space that only this run takes.
+// PrunedRun is a run that was removed, or would be, unless Kept says why it stays. Bytes is the
+// disk space that only this run takes.
 type PrunedRun struct {
 	Run       string `json:"run"`
 	Directory string `json:"directory"`

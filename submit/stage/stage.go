@@ -21,12 +21,17 @@ import (
 // Stage creates the draft of a new run directory in root. If anything fails, it leaves nothing
 // behind. It also removes what killed commands have left there.
 func (p Prepared) Stage(ctx context.Context, shell submit.Shell, root, name string) (*rundir.Draft, error) {
+	return p.draft(ctx, shell, root, name, func(d *rundir.Draft) error { return p.fill(shell, d) })
+}
+
+// draft creates a draft, which fill fills.
+func (p Prepared) draft(ctx context.Context, shell submit.Shell, root, name string, fill func(*rundir.Draft) error) (*rundir.Draft, error) {
 	shell.WarnUnlessForbidden(errors.Join(rundir.CheckShared(root), rundir.SweepDrafts(root, shell.Now()), p.store(root).Clean(shell.Now())))
 	draft, err := rundir.NewDraft(ctx, root, name, shell.Now())
 	if err != nil {
 		return nil, err
 	}
-	if err := p.fill(shell, draft); err != nil {
+	if err := fill(draft); err != nil {
 		return nil, errors.Join(fmt.Errorf("stage the run: %w", err), draft.Discard())
 	}
 	return draft, nil
@@ -178,12 +183,19 @@ func (n Notebook) plan(m *export.Module, nb *nbformat.Notebook) (executed.Plan, 
 	if err != nil {
 		return executed.Plan{}, err
 	}
-	plan := executed.Plan{Input: input, Cells: m.Cells, Parameters: n.Parameters, Version: "gonbatch " + Version()}
+	plan := planOf(m.Cells, nb)
+	plan.Input, plan.Parameters = input, n.Parameters
+	return plan, nil
+}
+
+// planOf returns the plan for a job's cells of a notebook.
+func planOf(cells []rundir.Cell, nb *nbformat.Notebook) executed.Plan {
+	plan := executed.Plan{Cells: cells, Version: "gonbatch " + Version()}
 	for _, cell := range nb.Cells {
-		runs := slices.ContainsFunc(m.Cells, func(s rundir.Cell) bool { return s.Number == cell.Number })
+		runs := slices.ContainsFunc(cells, func(s rundir.Cell) bool { return s.Number == cell.Number })
 		if nbcell.Skips(cell) && !runs {
 			plan.LeftOut = append(plan.LeftOut, cell.Number)
 		}
 	}
-	return plan, nil
+	return plan
 }
