@@ -69,6 +69,40 @@ options. Of options that are repeated, --state matches any, and --param all.`,
 	})
 }
 
+func newCompareCommand(a *app) *cobra.Command {
+	var c run.Comparison
+	asCSV := false
+	cmd := &cobra.Command{
+		Use:   "compare [RUN...]",
+		Short: "Compare runs: what differs, how they ended, their metrics",
+		Long: `compare prints a table with a row for each training of the runs: the parameters, flags and
+hyper-parameters that differ, the newest values of the metrics, the state, and the time since the
+submission. RUN is as in "submit status", or the name of a job, which stands for all of its runs.
+Without RUN, the options pick the runs.`,
+		Example: `  submit compare 4711 4712 4713
+  submit compare mnist --sort val/loss
+  submit compare --since 2d --param optimizer=adam --csv`,
+		Args: cobra.ArbitraryArgs,
+	}
+	addFilter(cmd, &c.Filter)
+	cmd.Flags().StringVar(&c.Sort, "sort", "", "sort by this column, the smallest value first")
+	cmd.Flags().BoolVar(&c.Reverse, "reverse", false, "the largest value first")
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
+	addRunRoot(cmd)
+	return reporting(a, cmd, func(cmd *cobra.Command, args []string) (report.Report, error) {
+		root, err := a.runRoot(cmd)
+		if err != nil {
+			return nil, err
+		}
+		c.Words = args
+		table, err := a.runs(cmd, root).Compare(cmd.Context(), c)
+		if asCSV {
+			return report.CSV{Comparison: table}, err
+		}
+		return table, err
+	})
+}
+
 // addFilter declares the options that pick runs.
 func addFilter(cmd *cobra.Command, f *run.Filter) {
 	fs := cmd.Flags()

@@ -34,7 +34,7 @@ type layer struct {
 var layers = []layer{
 	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
 	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal", "submit/report"}},
-	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data"}},
+	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data", "submit/result"}},
 	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/layerhooks", "internal/nearest", "internal/plural", "internal/rundir", "internal/unread", "internal/yamldoc"}},
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/bounded", "internal/plugin", "internal/plural", "internal/quota", "internal/unread", "internal/compilecache", "internal/forecast", "internal/solo", "checkpoint", "internal/rundir", "internal/cluster", "internal/layerhooks", "internal/machine"}},
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "kernel/display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/forecast", "internal/hugepages", "internal/layerhooks", "internal/plural", "internal/rundir", "internal/cluster", "internal/sharedlib", "internal/unread", "internal/userdir"}},

@@ -1,0 +1,146 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/report"
+	"gonbatch/submit/result"
+)
+
+// Comparison is a request for a table of runs.
+type Comparison struct {
+	// Words name runs, as in Find, or all runs of a job name. Without any, Filter picks the runs.
+	Words []string
+	Filter
+	// Sort is the column by which rows are sorted, "" for the order of the runs. Reverse puts the
+	// largest value first. Rows without a number come last.
+	Sort    string
+	Reverse bool
+}
+
+// Compare returns a table of runs: what differs between them, how they ended, how long they took,
+// and their newest metrics.
+func (rs *Runs) Compare(ctx context.Context, c Comparison) (table report.Comparison, err error) {
+	views, err := rs.compared(ctx, c)
+	if err != nil {
+		return table, err
+	}
+	defer func() { // Package result is for notebooks, where an error is a panic.
+		if p := recover(); p != nil {
+			err = fmt.Errorf("compare: %v", p)
+		}
+	}()
+	results := make([]result.Run, len(views))
+	ends := map[string][]string{}
+	for i, view := range views {
+		results[i] = result.At(view.Directory)
+		ends[view.Run] = []string{view.State, took(results[i].Manifest(), rs.Now())}
+	}
+	t := result.Compare(results...)
+	table.Columns = slices.Concat(t.Columns, []string{"state", "time"})
+	for _, row := range t.Rows {
+		table.Rows = append(table.Rows, slices.Concat(row, ends[row[0]]))
+	}
+	return table, sortRows(table, c)
+}
+
+// compared returns the runs that a request names or picks.
+func (rs *Runs) compared(ctx context.Context, c Comparison) (views []report.Run, err error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	list, err := rs.List(ctx, c.Filter)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Words) == 0 {
+		views = slices.DeleteFunc(list.Runs, func(r report.Run) bool { return r.Error != "" }) // The list says so.
+	}
+	for _, word := range c.Words {
+		found := len(views)
+		for _, view := range list.Runs {
+			if rundir.At(view.Directory).JobName() == rundir.Slug(word) {
+				views = append(views, view)
+			}
+		}
+		if len(views) > found {
+			continue
+		}
+		r, err := rs.Find(word)
+		if err != nil {
+			return nil, err
+		}
+		view, err := rs.Report(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		views = append(views, view)
+	}
+	if len(views) == 0 {
+		return nil, submit.Usagef("no runs in %s that match: nothing to compare", rs.Root)
+	}
+	return views, nil
+}
+
+// took returns how long a run has taken, from its submission on; "" if it was not submitted.
+func took(m rundir.Manifest, now time.Time) string {
+	begin := m.Created
+	if m.Submitted != nil {
+		begin = *m.Submitted
+	}
+	switch {
+	case m.Ended != nil:
+		now = *m.Ended
+	case m.State == "":
+		return ""
+	}
+	return now.Sub(begin).Round(time.Second).String()
+}
+
+// sortRows sorts a table by a column.
+func sortRows(table report.Comparison, c Comparison) error {
+	if c.Sort == "" {
+		if c.Reverse {
+			slices.Reverse(table.Rows)
+		}
+		return nil
+	}
+	at := slices.Index(table.Columns, c.Sort)
+	if at < 0 {
+		return submit.Usagef("--sort=%q: the columns are %s", c.Sort, strings.Join(table.Columns, ", "))
+	}
+	number := func(row []string) float64 {
+		v, err := strconv.ParseFloat(row[at], 64)
+		if d, isTime := time.ParseDuration(row[at]); err != nil && isTime == nil {
+			v, err = d.Seconds(), nil
+		}
+		if err != nil || math.IsNaN(v) {
+			return math.Inf(1)
+		}
+		if c.Reverse {
+			return -v
+		}
+		return v
+	}
+	numbers := slices.ContainsFunc(table.Rows, func(row []string) bool { return !math.IsInf(number(row), 1) })
+	slices.SortStableFunc(table.Rows, func(a, b []string) int {
+		if numbers {
+			return cmp.Compare(number(a), number(b))
+		}
+		order := strings.Compare(a[at], b[at])
+		if c.Reverse {
+			order = -order
+		}
+		return order
+	})
+	return nil
+}
