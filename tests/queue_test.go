@@ -61,5 +61,9 @@ func TestQueue(t *testing.T) {
 	third := job(t, out)
 	wantAll(t, show(third), "TimeLimit=00:10:00", "Partition=main", "ExcNodeList=n2", "Dependency=(null)")
 	u.mustSubmit(t, "cancel", third)
-	wantAll(t, u.mustSubmit(t, "-F", name), "starts:        now, on n", "ran")
+	out = u.mustSubmit(t, "-F", "--mem", "1500M", "-c", "4", name)
+	wantAll(t, out, "starts:        now, on n", "ran", "used: ", " of 1500M of memory, 0.", " of 4 CPUs", "next time:     --mem ", " --cpus-per-task 1")
+	again := job(t, u.mustSubmit(t, "rerun", "--as-measured", "-b", "now+1hour", job(t, out)))
+	wantAll(t, show(again), "CPUs/Task=1", "TimeLimit=00:10:00")
+	u.mustSubmit(t, "cancel", again)
 }

@@ -26,6 +26,7 @@ type submitOptions struct {
 	GPUs          submit.GPUs
 	Env           []string
 	RunRoot       string
+	asMeasured    bool
 
 	flags *pflag.FlagSet
 }

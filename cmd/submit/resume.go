@@ -102,6 +102,25 @@ func (o *submitOptions) addResumable(cmd *cobra.Command) {
 			cmd.Flags().AddFlag(f)
 		}
 	})
+	cmd.Flags().BoolVar(&o.asMeasured, "as-measured", false, "ask for as much memory and as many CPUs as the job before has used, where it asked for much more or too little")
+}
+
+// applyMeasured sets what the run's earlier job has shown to be enough, where the command line
+// leaves that open.
+func applyMeasured(spec *submit.JobSpec, r run.Run, flags *pflag.FlagSet) error {
+	m, ok := submit.Measure(r.Dir, *spec)
+	if !ok {
+		return submit.Usagef("--as-measured: run %s has recorded nothing of what it used: leave it out", r.Dir.Name())
+	}
+	a := m.Advise(*spec, submit.State(r.Manifest.State) == submit.OutOfMemory)
+	if flags.Changed("mem") {
+		a.Mem = ""
+	}
+	if flags.Changed("cpus-per-task") {
+		a.CPUsPerTask = 0
+	}
+	a.Apply(spec)
+	return nil
 }
 
 // change applies the command line's options to the job of a run.
@@ -117,6 +136,9 @@ func (o *submitOptions) change(spec *submit.JobSpec, r run.Run, flags *pflag.Fla
 			err = job.Set(f.Name, f.Value.String())
 		}
 	})
+	if err == nil && o.asMeasured {
+		err = applyMeasured(spec, r, flags)
+	}
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ var failed = report.Run{
 	Notebook: "/home/ada/mnist.ipynb", Created: at, State: "failed", Ended: true, Message: "failed: NonZeroExitCode", Reason: "NonZeroExitCode",
 	ExitCode: 2, Restarts: 1, Cells: report.Cells{All: 2, Finished: 1},
 	Checkpoint: &report.Checkpoint{Update: 937, Time: at.Add(time.Minute), Folder: "/home/ada/runs/mnist-20261121-101500-4f2a/checkpoints/train"},
+	Used:       &report.Used{Memory: 22 << 30, Node: "n2", CPUs: 5.2, Advice: "--mem 28G --cpus-per-task 6"},
 	Failure:    "job 4711 (mnist-20261121-101500-4f2a): failed: NonZeroExitCode, exit code 2",
 }
 
@@ -40,7 +41,7 @@ var shapes = []struct {
 	{"submit [flags] NOTEBOOK, submit resume, submit preflight", "`job` is missing for a run on this machine. `follow` is the command that shows the job's log. With `--no-submit`, `queue` is the command that queues the job. `expected` is when the scheduler expected the job to start, if it has said so.",
 		report.Submission{Run: failed.Run, Directory: failed.Directory, Scheduler: "slurm", Job: "4711", Name: "mnist", Nodes: 2, Ranks: 8, Follow: "submit logs -f 4711",
 			Expected: &report.Expected{Start: at.Add(12 * time.Minute), Seconds: 720, Nodes: "n[1-2]", Partition: "gpu"}}},
-	{"submit status RUN", "`state` is `staged`, `pending`, `running`, `suspended`, `completed`, `failed`, `stopped`, `cancelled`, `timed out`, `out of memory`, `node failed`, `preempted`, `lost` or `unknown`, and `ended` says whether the run has ended. `message` describes the state for people, and `reason` is the scheduler's own word. If the scheduler doesn't answer, the state is `unknown`, and `error` says why. `cells` counts the cells that the job runs. `failure` says why a run failed, with the end of its log.", failed},
+	{"submit status RUN", "`state` is `staged`, `pending`, `running`, `suspended`, `completed`, `failed`, `stopped`, `cancelled`, `timed out`, `out of memory`, `node failed`, `preempted`, `lost` or `unknown`, and `ended` says whether the run has ended. `message` describes the state for people, and `reason` is the scheduler's own word. If the scheduler doesn't answer, the state is `unknown`, and `error` says why. `cells` counts the cells that the job runs. `used` is what an ended job has used: the most memory on one node, and the CPUs that a rank kept busy on average; `advice` has options that fit better, if those of the job were far off. `failure` says why a run failed, with the end of its log.", failed},
 	{"submit status", "`runs` lists the objects of `submit status RUN`, newest last, without `cells`, `checkpoint` and `failure`. A run whose state can't be found has an `error`.",
 		report.Runs{Root: "/home/ada/runs", Runs: []report.Run{{Run: failed.Run, Directory: failed.Directory, Scheduler: "local", Notebook: failed.Notebook, Created: at, State: "running", Message: "running"}}}},
 	{"submit hold RUN..., submit release RUN..., submit requeue RUN..., submit update RUN...", "There is one object for each run. `done` is `held`, `released` or `requeued`, or lists the options that were updated.",

@@ -44,6 +44,8 @@ type Run struct {
 	Cells Cells `json:"cells"`
 	// Checkpoint is the newest checkpoint; nil if there is none.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+	// Used is what an ended run has used; nil if that isn't known.
+	Used *Used `json:"used,omitempty"`
 	// Failure is why an ended run did not succeed, with the end of the log.
 	Failure string `json:"failure,omitempty"`
 	// OtherJobs are the ids of other jobs of the run that have not ended; there should be none.
@@ -75,11 +77,35 @@ func (r Run) Text(w io.Writer) error {
 	if c := r.Checkpoint; c != nil {
 		fmt.Fprintf(w, "checkpoint:    after step %d, of %s, in %s\n", c.Update, c.Time.Local().Format(time.DateTime), c.Folder)
 	}
+	if r.Used != nil {
+		fmt.Fprintf(w, "%s", r.Used)
+	}
 	_, err := fmt.Fprintf(w, "run directory: %s\n", r.Directory)
 	if err == nil && r.Failure != "" {
 		_, err = fmt.Fprintf(w, "\n%s\n", r.Failure)
 	}
 	return err
+}
+
+// Used is what a job has used: the most memory on one node, in bytes, and the CPUs that each rank
+// kept busy on average.
+type Used struct {
+	Memory int64   `json:"memory_bytes"`
+	Node   string  `json:"node"`
+	CPUs   float64 `json:"cpus"`
+	// Advice are options for the next job, where those of this one were far off.
+	Advice string `json:"advice,omitempty"`
+	// Text describes it for people.
+	Text string `json:"-"`
+}
+
+// String returns the lines for people.
+func (u Used) String() string {
+	text := fmt.Sprintf("used:          %s\n", u.Text)
+	if u.Advice != "" {
+		text += fmt.Sprintf("next time:     %s\n", u.Advice)
+	}
+	return text
 }
 
 // Cells counts the cells of a run.

@@ -22,6 +22,9 @@ func (rs *Runs) follow(ctx context.Context, asker submit.Asker, job submit.Job, 
 	}
 	if status.State.Ended() {
 		rs.WarnUnlessForbidden(rs.recordEnd(ctx, job, status))
+		if u := used(job.Dir, status.State); u != nil {
+			fmt.Fprintf(rs.Err, "%s", u)
+		}
 		return err
 	}
 	var interrupt submit.Interrupt

@@ -30,12 +30,28 @@ func (rs *Runs) Report(ctx context.Context, r Run) (report.Run, error) {
 	if err := errors.Join(addCounts(&view, r), addCheckpoint(&view, r.Dir)); err != nil {
 		return view, err
 	}
+	if view.Ended {
+		view.Used = used(r.Dir, status.State)
+	}
 	if view.Ended && status.State != submit.Completed {
 		failure := submit.NewJobError(r.Job(), status)
 		Locate(failure)
 		view.Failure = failure.Error()
 	}
 	return view, nil
+}
+
+// used returns what the job in a run directory has used.
+func used(dir rundir.Dir, state submit.State) *report.Used {
+	spec, err := submit.ReadDecided(dir)
+	if err != nil {
+		return nil
+	}
+	m, ok := submit.Measure(dir, spec)
+	if !ok {
+		return nil
+	}
+	return &report.Used{Memory: m.Memory, Node: m.Node, CPUs: m.CPUs, Advice: m.Advise(spec, state == submit.OutOfMemory).String(), Text: m.Describe(spec)}
 }
 
 // List returns a report on the runs that a filter picks, the newest last. An error about one run is
