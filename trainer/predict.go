@@ -82,8 +82,8 @@ func predictEach[B interface{ Finalize() error }](ctx context.Context, lists ite
 	next, stop := iter.Pull(lists)
 	defer stop()
 	for batch, err := range batches {
-		if ctx.Err() != nil {
-			return errors.Join(context.Canceled, ctx.Err(), batch.Finalize())
+		if canceled := canceled(ctx); canceled != nil {
+			return errors.Join(canceled, batch.Finalize())
 		}
 		indices, _ := next()
 		if err == nil {
@@ -97,6 +97,14 @@ func predictEach[B interface{ Finalize() error }](ctx context.Context, lists ite
 		}
 	}
 	return nil
+}
+
+// canceled returns the error of a context that has ended.
+func canceled(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return errors.Join(context.Canceled, ctx.Err())
 }
 
 func (t *Trainer) predictBatch(batch train.Batch, indices []int, f useBatch) error {
