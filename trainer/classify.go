@@ -2,7 +2,6 @@ package trainer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"gonbatch/data"
 	"gonbatch/internal/plural"
 	"gonbatch/internal/unread"
+	"gonbatch/trainer/internal/saved"
 	"gonbatch/trainer/internal/step"
 )
 
@@ -80,20 +80,13 @@ func (t *Trainer) Classify(ctx context.Context, ds data.Dataset, classes []strin
 
 // gathered adds up the counts of all ranks.
 func (t *Trainer) gathered(own [][]int, classes []string) (*Confusion, error) {
-	text, err := json.Marshal(own)
+	all, err := saved.Gather(t.world, own)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := t.world.AllGather(text)
-	if err != nil {
-		return nil, err
-	}
-	n, all := 0, make([][][]int, len(texts))
-	for rank, text := range texts {
-		if err := json.Unmarshal(text, &all[rank]); err != nil {
-			return nil, err
-		}
-		n = max(n, len(all[rank])) // A rank without examples doesn't know the number of classes.
+	n := 0
+	for _, counts := range all {
+		n = max(n, len(counts)) // A rank without examples doesn't know the number of classes.
 	}
 	names, err := classNames(classes, n)
 	if err != nil {
