@@ -42,43 +42,23 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 	for state := range before {
 		ofModel[state] = state.InUseByGraph(g)
 	}
-	p.apply(store, g, variables, func(state *model.Variable) bool {
-		_, existed := before[state]
-		_, mine := p.whole[state.Path()]
-		return existed && !mine && !ofModel[state]
-	}, apply)
-	for state, weight := range stateOf(store, variables) {
-		length := p.world.PartLength(weight.Shape().Size())
-		if ofModel[state] || !state.InUseByGraph(g) || !slices.Equal(state.Shape().Dimensions, []int{length}) {
+	p.world.UpdateParts(store, g, variables, apply)
+	after := stateOf(store, variables)
+	for _, state := range slices.SortedFunc(maps.Keys(after), func(a, b *model.Variable) int { return strings.Compare(a.Path(), b.Path()) }) {
+		if ofModel[state] || !state.InUseByGraph(g) {
 			continue
 		}
-		shape := weight.Shape().Clone()
+		if _, mine := p.whole[state.Path()]; before[state] != nil && !mine {
+			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", Zero1, state.Path()))
+		}
+		shape := after[state].Shape().Clone()
+		if !slices.Equal(state.Shape().Dimensions, []int{p.world.PartLength(shape.Size())}) {
+			continue
+		}
 		shape.DType = state.DType()
 		p.whole[state.Path()] = shape
 		p.world.KeepOwn(state)
 	}
-}
-
-// apply lets an optimizer change this rank's parts of the variables. It panics if the optimizer
-// asks for state that another training run has left whole in the store.
-func (p *parts) apply(store *model.Store, g *graph.Graph, variables []*model.Variable, isForeign func(*model.Variable) bool, apply func()) {
-	defer func() {
-		failure := recover()
-		var others []string
-		for state := range stateOf(store, variables) {
-			refused := failure != nil && strings.Contains(fmt.Sprint(failure), state.Path()) // It has another shape.
-			if isForeign(state) && (refused || state.InUseByGraph(g)) {
-				others = append(others, state.Path())
-			}
-		}
-		switch {
-		case len(others) > 0:
-			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", Zero1, slices.Min(others)))
-		case failure != nil:
-			panic(failure)
-		}
-	}()
-	p.world.UpdateParts(store, g, variables, apply)
 }
 
 // stateOf lists an optimizer's variables for these weights, with the weights.
