@@ -46,7 +46,7 @@ func (s *Step) freeze(g *graph.Graph) (undo func()) {
 			}
 		}
 		if len(all) == before {
-			panic(fmt.Errorf("trainer: Freeze: the model has no trainable variable under %q, only under %q", scope, near(scope, others)))
+			panic(fmt.Errorf("trainer: Freeze: the model has no trainable variable under %q, only under %q", scope, Near(scope, others)))
 		}
 	}
 	setTrainable(all, false)
@@ -99,14 +99,14 @@ func (s *Step) checkScales(option string, scales []Scale) {
 			}
 		}
 		if !slices.ContainsFunc(all, func(path string) bool { return Under(path, scale.Scope) }) {
-			panic(fmt.Errorf("trainer: %s: the model has no variable that is trained under %q, only under %q", option, scale.Scope, near(scale.Scope, all)))
+			panic(fmt.Errorf("trainer: %s: the model has no variable that is trained under %q, only under %q", option, scale.Scope, Near(scale.Scope, all)))
 		}
 	}
 }
 
-// near returns the scopes and variables that are where a scope was looked for: in the deepest scope
+// Near returns the scopes and variables that are where a scope was looked for: in the deepest scope
 // above it that exists.
-func near(scope string, paths []string) (all []string) {
+func Near(scope string, paths []string) (all []string) {
 	above := path.Dir(scope)
 	for above != "/" && !slices.ContainsFunc(paths, func(path string) bool { return Under(path, above) }) {
 		above = path.Dir(above)
