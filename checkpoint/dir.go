@@ -159,7 +159,7 @@ func (d *Dir) firstOf(all []Info, report func(string)) (_ *Snapshot, vanished bo
 		if err == nil {
 			return s, false, nil
 		}
-		if folder.IsNewer(err) {
+		if errors.Is(err, folder.ErrNewer) {
 			return nil, false, err
 		}
 		if _, gone := os.Lstat(info.Path); errors.Is(gone, fs.ErrNotExist) {

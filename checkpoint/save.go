@@ -115,11 +115,7 @@ func (s *Snapshot) ranks() map[string]*tensors.Tensor {
 func rankPath(rank int) string { return variablePath("rank-" + strconv.Itoa(rank)) }
 
 func (s *Snapshot) manifest() folder.Manifest {
-	m := folder.Manifest{WorldSize: s.WorldSize, CodeHash: s.CodeHash, Versions: s.Versions, Metrics: s.Metrics, Progress: s.Progress}
-	if m.Versions == nil {
-		m.Versions = versions()
-	}
-	return m
+	return folder.Manifest{WorldSize: s.WorldSize, CodeHash: s.CodeHash, Versions: versions(), Metrics: s.Metrics, Progress: s.Progress}
 }
 
 // versions returns the versions of Go and of the libraries that determine the meaning of a tensor.

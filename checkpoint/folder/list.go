@@ -17,7 +17,7 @@ type Info struct {
 	// Path is the checkpoint's folder. Step is known even if Err isn't nil.
 	Path string
 	// Err says why the checkpoint can't be used. It is nil if checkpoint.json is valid and all
-	// files have the right sizes. Verify also reads the files.
+	// files have the right sizes.
 	Err error
 }
 
