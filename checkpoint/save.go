@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -60,7 +58,6 @@ func (d *Dir) Save(s *Snapshot) error {
 		d.options.Report(litter.Error())
 	}
 	delete(d.damaged, draft.Target())
-	d.weights = slices.Sorted(maps.Keys(s.Weights))
 	d.prune(s.Step)
 	return nil
 }
