@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gomlx/compute/support/xslices"
+
 	"gonbatch/distributed"
 )
 
@@ -90,7 +92,7 @@ func chromeTrace(ranks []rankTrace) ([]byte, error) {
 	for rank, r := range ranks {
 		events = append(events, traceEvent{Phase: "M", Name: "process_name", Process: rank, Args: map[string]any{"name": rankOn(rank, r.Host)}})
 		rows := map[Track]int{}
-		for _, s := range slices.Concat(r.trainingRow(), rowsOf(operations[rank]), r.loadingRows()) {
+		for _, s := range slices.Concat(r.placed(Training), rowsOf(operations[rank]), inRows(r.placed(Loading), Loading)) {
 			if _, ok := rows[s.row]; !ok {
 				rows[s.row] = len(rows)
 				events = append(events, traceEvent{Phase: "M", Name: "thread_name", Process: rank, Thread: rows[s.row], Args: map[string]any{"name": s.row}})
@@ -138,18 +140,9 @@ func (r rankTrace) of(where Track) (all []span) {
 	return all
 }
 
-func (r rankTrace) trainingRow() (all []placedSpan) {
-	for _, s := range r.of(Training) {
-		all = append(all, placedSpan{span: s, row: s.Track})
-	}
-	return all
-}
-
-func (r rankTrace) loadingRows() (all []placedSpan) {
-	for _, s := range r.of(Loading) {
-		all = append(all, placedSpan{span: s})
-	}
-	return inRows(all, Loading)
+// placed returns the spans of a track in the row of its name.
+func (r rankTrace) placed(where Track) []placedSpan {
+	return xslices.Map(r.of(where), func(s span) placedSpan { return placedSpan{span: s, row: where} })
 }
 
 // inRows puts the spans, which are in the order of their beginnings, in as few rows as possible.
