@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -165,12 +167,7 @@ func largest(scores []float64) (at int) {
 	return at
 }
 
-func shapesOf(all []*tensors.Tensor) (each []string) {
-	for _, one := range all {
-		each = append(each, one.Shape().String())
-	}
-	return each
-}
+func shapesOf(all []*tensors.Tensor) []shapes.Shape { return xslices.Map(all, (*tensors.Tensor).Shape) }
 
 // CategoricalAccuracy is the accuracy of a classifier whose labels are probabilities, [n, classes],
 // such as those of data.MixUp: the share of the examples whose most probable class has the largest

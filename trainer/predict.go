@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
 	"github.com/gomlx/gomlx/ml/train"
@@ -137,9 +138,5 @@ func (t *Trainer) predictSpread(batch train.DistributedBatch, indices []int, f u
 
 // firstShards returns what the first device has of values that all devices have whole.
 func firstShards(all []*dtensor.Tensor) []*tensors.Tensor {
-	first := make([]*tensors.Tensor, len(all))
-	for i, t := range all {
-		first[i] = t.Shards()[0]
-	}
-	return first
+	return xslices.Map(all, func(t *dtensor.Tensor) *tensors.Tensor { return t.Shards()[0] })
 }

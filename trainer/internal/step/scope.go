@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 )
@@ -72,11 +73,7 @@ func factorOf(scales []Scale, path string) float64 {
 
 // valuesOf returns the values of variables in a graph.
 func valuesOf(g *graph.Graph, variables []*model.Variable) []*graph.Node {
-	all := make([]*graph.Node, len(variables))
-	for i, v := range variables {
-		all[i] = v.NodeValue(g)
-	}
-	return all
+	return xslices.Map(variables, func(v *model.Variable) *graph.Node { return v.NodeValue(g) })
 }
 
 // rescale multiplies the change of each variable since before by the variable's factor.
