@@ -52,8 +52,8 @@ func (d *Dir) refuseLesser(s *Snapshot) error {
 	return lesser
 }
 
-// newestWeights returns the folder's newest usable checkpoint, and the names of its weights. Damaged
-// checkpoints do not count.
+// newestWeights returns the folder's newest usable checkpoint, and the names of its weights.
+// Damaged checkpoints do not count.
 func (d *Dir) newestWeights() (path string, names []string, err error) {
 	all, err := List(d.path)
 	for _, info := range all {

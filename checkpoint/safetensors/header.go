@@ -65,8 +65,8 @@ func readText(r io.Reader, size int64) ([]byte, error) {
 	return text, nil
 }
 
-// parse reads the header's text. Of two tensors with one name, the first is dropped, and check finds
-// the gap that it leaves.
+// parse reads the header's text. Of two tensors with one name, the first is dropped, and check
+// finds the gap that it leaves.
 func (h *Header) parse(text []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {

@@ -25,9 +25,9 @@ type By struct {
 	Writer string `json:"writer"`        // A random number that identifies the trainer.
 }
 
-// Note accepts the checkpoints that are already in the folder, on rank 0. Those that another process
-// writes to it later are refused: each process would resume the other's training and remove its
-// checkpoints.
+// Note accepts the checkpoints that are already in the folder, on rank 0. Those that another
+// process writes to it later are refused: each process would resume the other's training and remove
+// its checkpoints.
 func (f *Folder) Note() {
 	if f == nil || f.writer == nil {
 		return
