@@ -110,7 +110,7 @@ func canceled(ctx context.Context) error {
 
 func (t *Trainer) predictBatch(batch train.Batch, indices []int, f useBatch) error {
 	defer load.Finalize(batch.Labels)
-	predictions, err := t.step.Prediction().Run(train.Batch{Inputs: batch.Inputs})
+	predictions, err := t.step.Prediction.Run(train.Batch{Inputs: batch.Inputs})
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (t *Trainer) usePredictions(indices []int, predictions, labels []*tensors.T
 func (t *Trainer) predictSpread(batch train.DistributedBatch, indices []int, f useBatch) error {
 	labels := train.DistributedBatch{Labels: batch.Labels}
 	defer labels.Finalize() //nolint:errcheck // what isn't freed now is freed by the garbage collector
-	predictions, err := t.step.Prediction().RunSharded(train.DistributedBatch{Inputs: batch.Inputs})
+	predictions, err := t.step.Prediction.RunSharded(train.DistributedBatch{Inputs: batch.Inputs})
 	if err != nil {
 		return err
 	}

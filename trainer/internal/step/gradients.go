@@ -195,15 +195,15 @@ type ShownGradient struct {
 // showGradients makes the gradients of all objectives, one after the other in one row, results of
 // the program: averaged over the ranks but not yet clipped.
 func (s *draft) showGradients(scopes []*model.Scope, gradients []*graph.Node) {
-	s.shown = nil
+	s.Shown = nil
 	for _, scope := range scopes {
 		for _, v := range Trained(scope, s.graph) {
-			s.shown = append(s.shown, ShownGradient{Name: v.Path()})
+			s.Shown = append(s.Shown, ShownGradient{Name: v.Path()})
 		}
 	}
 	flat := make([]*graph.Node, len(gradients))
 	for i, gradient := range gradients {
-		s.shown[i].Size = gradient.Shape().Size()
+		s.Shown[i].Size = gradient.Shape().Size()
 		flat[i] = graph.ConvertDType(graph.Reshape(gradient, gradient.Shape().Size()), dtypes.Float32)
 	}
 	if s.shownHere = flat[0]; len(flat) > 1 {

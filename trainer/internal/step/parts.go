@@ -131,49 +131,49 @@ func (p *parts) cut(s *checkpoint.Snapshot, state map[string]bool) error {
 	return nil
 }
 
-// keep makes the ranks keep their parts of the state, which cut has put into the store: Fit may be
-// called again, and then shares the variables that it did not know.
-func (p *parts) keep(store *model.Store) {
-	if p == nil {
+// KeepParts makes the ranks keep their parts of the state that Resume has taken, before there is a
+// program: Fit may be called again, and then shares the variables that it did not know.
+func (s *Step) KeepParts() {
+	if s.parts == nil {
 		return
 	}
-	for v := range store.IterVariables() {
-		if _, mine := p.whole[v.Path()]; mine {
-			p.world.KeepOwn(v)
+	for v := range s.Store.IterVariables() {
+		if _, mine := s.parts.whole[v.Path()]; mine {
+			s.World.KeepOwn(v)
 		}
 	}
 }
 
-// join returns the whole state of which the ranks have parts, on rank 0. Before the first update of
-// a training run that was resumed, the parts are in what was restored. It is collective.
-func (p *parts) join(store *model.Store, restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
-	if p == nil {
+// WholeState returns, on rank 0, the state of which the ranks have parts: of the store or, before
+// the first update of a training run that was resumed, of what was restored. It is collective.
+func (s *Step) WholeState(restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
+	if s.parts == nil {
 		return nil, nil
 	}
-	have, err := p.own(store, restored)
+	have, err := s.ownParts(restored)
 	if err != nil {
 		return nil, err
 	}
 	all := map[string]*tensors.Tensor{}
-	for _, name := range slices.Sorted(maps.Keys(p.whole)) {
+	for _, name := range slices.Sorted(maps.Keys(s.parts.whole)) {
 		if have[name] == nil {
 			return nil, fmt.Errorf("%s: this rank's part of it is missing", name)
 		}
-		if all[name], err = p.world.JoinParts(have[name], p.whole[name]); err != nil {
+		if all[name], err = s.World.JoinParts(have[name], s.parts.whole[name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return all, nil
 }
 
-// own returns this rank's parts.
-func (p *parts) own(store *model.Store, restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
+// ownParts returns this rank's parts.
+func (s *Step) ownParts(restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
 	all := map[string]*tensors.Tensor{}
 	if restored != nil {
 		maps.Copy(all, restored.Tensors)
 	}
-	for v := range store.IterVariables() {
-		if _, ok := p.whole[v.Path()]; !ok || !v.HasValue() {
+	for v := range s.Store.IterVariables() {
+		if _, mine := s.parts.whole[v.Path()]; !mine || !v.HasValue() {
 			continue
 		}
 		value, err := v.Value()
