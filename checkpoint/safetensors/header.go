@@ -88,12 +88,15 @@ func (h *Header) parse(text []byte) error {
 	return nil
 }
 
+// entry is what a header says about a tensor.
+type entry struct {
+	DType   DType   `json:"dtype"`
+	Shape   []int   `json:"shape"`
+	Offsets []int64 `json:"data_offsets"`
+}
+
 func parseTensor(name string, text []byte) (Tensor, error) {
-	var fields struct {
-		DType   DType   `json:"dtype"`
-		Shape   []int   `json:"shape"`
-		Offsets []int64 `json:"data_offsets"`
-	}
+	var fields entry
 	if bytes.Contains(text, []byte("null")) { // encoding/json would read it as 0.
 		return Tensor{}, fmt.Errorf("tensor %q: null", name)
 	}
