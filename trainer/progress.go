@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/gomlx/compute/support/xslices"
@@ -65,7 +64,7 @@ type position struct {
 	// State lists the variables of the optimizers.
 	State []string `json:"optimizer_state,omitempty"`
 
-	Callbacks map[string]json.RawMessage `json:"callbacks,omitempty"`
+	Callbacks map[string][]byte `json:"callbacks,omitempty"`
 }
 
 // mean is a running mean of losses.
