@@ -32,19 +32,15 @@ func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 }
 
 func (t *Trainer) predictOnMain(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
-	if ds == nil {
-		return fmt.Errorf("trainer: %s: predict: the dataset %w", t.config.Name, errNoDataset)
+	ds, err := t.toPredict(ctx, ds, func(trained meaning, ds data.Dataset) error {
+		if err := t.ranksHave(ds); err != nil {
+			return err
+		}
+		return trained.checkInputs(ds)
+	})
+	if err != nil {
+		return err
 	}
-	if err := t.ready(ctx, nil); err != nil {
-		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
-	}
-	if err := t.ranksHave(ds); err != nil {
-		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
-	}
-	if err := t.means.checkInputs(ds); err != nil {
-		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
-	}
-	ds = t.limited(ds, t.config.LimitPredictBatches)
 	g := &gathering{world: t.world, examples: ds.Len(), size: min(t.config.EvalBatchSize, ds.Len()), use: f}
 	if err := g.end(ctx, t.predict(ctx, ds, g.share(), g.add)); err != nil {
 		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), placed(err))

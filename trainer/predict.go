@@ -36,21 +36,30 @@ func (t *Trainer) PredictLabeled(ctx context.Context, ds data.Dataset, f func(in
 // predictPart runs the model over this rank's part of a dataset that same accepts beside the
 // training set.
 func (t *Trainer) predictPart(ctx context.Context, ds data.Dataset, same func(meaning, data.Dataset) error, f useBatch) error {
-	if ds == nil {
-		return fmt.Errorf("trainer: %s: predict: the dataset %w", t.config.Name, errNoDataset)
+	ds, err := t.toPredict(ctx, ds, same)
+	if err != nil {
+		return err
 	}
-	if err := t.ready(ctx, nil); err != nil {
-		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
-	}
-	if err := same(t.means, ds); err != nil {
-		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
-	}
-	ds = t.limited(ds, t.config.LimitPredictBatches)
 	begin, end := t.world.Rank()*ds.Len()/t.world.Size(), (t.world.Rank()+1)*ds.Len()/t.world.Size()
 	if err := t.predict(ctx, ds, load.Cut(begin, end, t.config.EvalBatchSize), f); err != nil {
 		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), placed(err))
 	}
 	return nil
+}
+
+// toPredict gives the model its weights, and returns the part of a dataset to predict. same accepts
+// the dataset beside the training set.
+func (t *Trainer) toPredict(ctx context.Context, ds data.Dataset, same func(meaning, data.Dataset) error) (data.Dataset, error) {
+	if ds == nil {
+		return nil, fmt.Errorf("trainer: %s: predict: the dataset %w", t.config.Name, errNoDataset)
+	}
+	if err := t.ready(ctx, nil); err != nil {
+		return nil, fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
+	}
+	if err := same(t.means, ds); err != nil {
+		return nil, fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
+	}
+	return t.limited(ds, t.config.LimitPredictBatches), nil
 }
 
 // useBatch receives the indices of a batch's examples, the predictions and the labels.

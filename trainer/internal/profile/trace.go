@@ -6,20 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/gomlx/compute/support/xslices"
 
 	"gonbatch/distributed"
 )
-
-// trace records what a rank does, while it is on. Several goroutines may use it at once.
-type trace struct {
-	mu    sync.Mutex
-	on    bool
-	spans []span
-}
 
 // span is a time in which a rank does one thing.
 type span struct {
@@ -39,30 +30,6 @@ const (
 	Training Track = "training"
 	Loading  Track = "loading"
 )
-
-// add records a span. If the clock is set back meanwhile, it has no length.
-func (t *trace) add(where Track, name string, began, ended time.Time, step int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.on {
-		begin := began.UnixNano()
-		t.spans = append(t.spans, span{name, where, begin, max(begin, ended.UnixNano()), step})
-	}
-}
-
-// start begins to record, and stop returns what was recorded.
-func (t *trace) start() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.on, t.spans = true, nil
-}
-
-func (t *trace) stop() []span {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.on = false
-	return t.spans
-}
 
 // rankTrace is what one rank has recorded.
 type rankTrace struct {

@@ -50,11 +50,11 @@ func TestChromeTrace(t *testing.T) {
 
 // TestClockSetBack: a span that ends before it begins, by the clock, has no negative length.
 func TestClockSetBack(t *testing.T) {
-	var recording trace
-	recording.start()
+	var recording Recorder
+	recording.turn(true)
 	now := time.Now()
-	recording.add(Training, StepName, now, now.Add(-time.Second), 1)
-	recording.add(Training, StepName, now, now.Add(time.Second), 2)
+	recording.Add(Training, StepName, now, now.Add(-time.Second), 1)
+	recording.Add(Training, StepName, now, now.Add(time.Second), 2)
 	for i, want := range []int64{0, 1e9} {
 		if s := recording.spans[i]; s.End-s.Begin != want {
 			t.Errorf("step %d takes %d ns, want %d", s.Step, s.End-s.Begin, want)

@@ -99,12 +99,7 @@ func (f *Folder) CheckOrigin(env rundir.Env, name, path string, by By) error {
 
 // FileName makes a name usable as the name of a folder.
 func FileName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '/' || r == 0 || r == '\\' {
-			return '_'
-		}
-		return r
-	}, name)
+	return strings.NewReplacer("/", "_", "\x00", "_", "\\", "_").Replace(name)
 }
 
 // within reports whether a path is in a folder.
