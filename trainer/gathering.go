@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 
@@ -20,9 +20,9 @@ import (
 )
 
 // PredictOnMain is like Predict, but f is called on rank 0 only, with the predictions for the whole
-// dataset: in order, in batches of EvalBatchSize, whatever the number of ranks. The ranks predict
-// these batches in turn, so the dataset must be the same on all of them. Rank 0 gets the batches
-// one after the other.
+// dataset: in order, in batches of EvalBatchSize, whatever the number of ranks. All ranks predict,
+// each its share of the examples, so the dataset must be the same on all of them. Rank 0 gets the
+// batches one after the other.
 //
 // PredictOnMain is collective, but f must not call anything collective. f may take as long as it
 // needs, as in World.OnMain. If a rank fails, or its context ends, all ranks return an error.
@@ -42,36 +42,60 @@ func (t *Trainer) predictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 		return err
 	}
 	g := &gathering{world: t.world, examples: ds.Len(), size: min(t.config.EvalBatchSize, ds.Len()), use: f}
-	if err := g.end(ctx, t.predict(ctx, ds, g.share(), g.add)); err != nil {
+	if err := g.end(ctx, t.predict(ctx, ds, g.own, g.add)); err != nil {
 		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), placed(err))
 	}
 	return nil
 }
 
-// gathering brings the predictions of all ranks to rank 0, in rounds that are collective: in each,
-// every rank has a batch, in order of rank, as long as there are any.
+// gathering brings the predictions of all ranks to rank 0, in rounds that are collective. In each,
+// every rank has a batch, in order of rank. In the last one, several ranks share a batch if there
+// are fewer batches than ranks.
 type gathering struct {
 	world          *distributed.World
 	examples, size int // Of the dataset, and of a batch.
 	use            func(indices []int, predictions []*tensors.Tensor) error
-	next           int   // The first example of the next round.
-	failed         error // Ended it on all ranks.
+	next           int    // The first example of the next round.
+	failed         error  // Ended it on all ranks.
+	parts          []part // Of a batch, on rank 0.
 }
 
-// share yields the examples of this rank's batches.
-func (g *gathering) share() iter.Seq[[]int] {
-	return func(yield func([]int) bool) {
-		for begin := g.world.Rank() * g.size; begin < g.examples; begin += g.world.Size() * g.size {
-			if !yield(g.batch(begin)) {
+// part has the predictions for some examples.
+type part struct {
+	from, to    int
+	predictions []*tensors.Tensor
+}
+
+// batches returns the number of batches in the round that begins with an example, and how many
+// ranks share one.
+func (g *gathering) batches(first int) (n, ranks int) {
+	n = min(g.world.Size(), (g.examples-first-1)/g.size+1)
+	return n, g.world.Size() / n
+}
+
+// share returns which examples a rank predicts in a round.
+func (g *gathering) share(first, rank int) (from, to int) {
+	n, ranks := g.batches(first)
+	if rank/ranks >= n {
+		return 0, 0
+	}
+	begin := first + rank/ranks*g.size
+	end := min(begin+g.size, g.examples)
+	each := (end-begin-1)/ranks + 1
+	from = min(begin+rank%ranks*each, end)
+	return from, min(from+each, end)
+}
+
+// own yields this rank's examples of each round.
+func (g *gathering) own(yield func([]int) bool) {
+	for first := 0; first < g.examples; first += g.world.Size() * g.size {
+		from, to := g.share(first, g.world.Rank())
+		for indices := range load.Cut(from, to, g.size) {
+			if !yield(indices) {
 				return
 			}
 		}
 	}
-}
-
-// batch returns the examples of the batch that begins with one.
-func (g *gathering) batch(begin int) []int {
-	return slices.Collect(load.Cut(begin, min(begin+g.size, g.examples), g.size))[0]
 }
 
 // add ends a round with this rank's predictions.
@@ -87,19 +111,84 @@ func (g *gathering) round(data []byte, err error) error {
 	if g.failed = g.world.EndTogether(err); g.failed != nil {
 		return g.failed
 	}
+	_, ranks := g.batches(first)
 	g.failed = g.world.GatherOnMain(data, func(rank int, data []byte) error {
-		if len(data) == 0 {
+		if len(data) > 0 {
+			predictions, err := decoded(data)
+			if err != nil {
+				return fmt.Errorf("the predictions of rank %d: %w", rank, err)
+			}
+			from, to := g.share(first, rank)
+			g.parts = append(g.parts, part{from, to, predictions})
+		}
+		if (rank+1)%ranks > 0 {
 			return nil
 		}
-		predictions, err := decoded(data)
-		if err != nil {
-			return fmt.Errorf("the predictions of rank %d: %w", rank, err)
-		}
-		defer load.Finalize(predictions)
-		indices := g.batch(first + rank*g.size)
-		return g.world.Alone("PredictOnMain", func() error { return g.use(indices, predictions) })
+		return g.useBatch()
 	})
 	return g.failed
+}
+
+// useBatch uses the batch whose parts are there. If their shapes differ, it uses one after the
+// other.
+func (g *gathering) useBatch() error {
+	batches := g.parts
+	g.parts = nil
+	defer func() {
+		for _, p := range batches {
+			load.Finalize(p.predictions)
+		}
+	}()
+	if len(batches) > 1 && !slices.ContainsFunc(batches, func(p part) bool { return !p.fits(batches[0]) }) {
+		whole, err := joined(batches)
+		if err != nil {
+			return err
+		}
+		batches = append(batches, whole)
+		return g.usePart(whole)
+	}
+	for _, p := range batches {
+		if err := g.usePart(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gathering) usePart(p part) error {
+	indices := slices.Collect(load.Cut(p.from, p.to, g.size))[0]
+	return g.world.Alone("PredictOnMain", func() error { return g.use(indices, p.predictions) })
+}
+
+// fits reports whether two parts can be put together.
+func (p part) fits(other part) bool {
+	return slices.EqualFunc(p.predictions, other.predictions, func(a, b *tensors.Tensor) bool {
+		return a.DType() == b.DType() && slices.Equal(a.Shape().Dimensions[1:], b.Shape().Dimensions[1:])
+	})
+}
+
+// joined puts parts together.
+func joined(parts []part) (whole part, err error) {
+	whole.from, whole.to = parts[0].from, parts[len(parts)-1].to
+	for i, p := range parts[0].predictions {
+		shape := p.Shape().Clone()
+		shape.Dimensions[0] = whole.to - whole.from
+		all := tensors.FromShape(shape)
+		whole.predictions = append(whole.predictions, all)
+		if shape.IsZeroSize() {
+			continue
+		}
+		var readErr error
+		writeErr := all.MutableBytes(func(to []byte) {
+			for _, p := range parts {
+				readErr = errors.Join(readErr, p.predictions[i].ConstBytes(func(from []byte) { to = to[copy(to, from):] }))
+			}
+		})
+		if err := errors.Join(readErr, writeErr); err != nil {
+			return whole, err
+		}
+	}
+	return whole, nil
 }
 
 // end ends the rounds that are left, and returns the error that has ended them on all ranks, if
