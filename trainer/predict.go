@@ -24,7 +24,7 @@ import (
 // tensors.
 func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) (err error) {
 	defer func() { err = unread.Error("trainer.Predict", err) }()
-	return t.predictPart(ctx, ds, meaning.checkInputs, withoutLabels(f))
+	return t.predictPart(ctx, ds, meaning.checkInputs, func(indices []int, predictions, _ []*tensors.Tensor) error { return f(indices, predictions) })
 }
 
 // PredictLabeled is like Predict, and also gives f the labels of the examples.
@@ -64,10 +64,6 @@ func (t *Trainer) toPredict(ctx context.Context, ds data.Dataset, same func(mean
 
 // useBatch receives the indices of a batch's examples, the predictions and the labels.
 type useBatch func(indices []int, predictions, labels []*tensors.Tensor) error
-
-func withoutLabels(f func([]int, []*tensors.Tensor) error) useBatch {
-	return func(indices []int, predictions, _ []*tensors.Tensor) error { return f(indices, predictions) }
-}
 
 // predict runs the model over batches of a dataset, given by the indices of their examples.
 func (t *Trainer) predict(ctx context.Context, ds data.Dataset, lists iter.Seq[[]int], f useBatch) error {

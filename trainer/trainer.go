@@ -151,7 +151,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	config.Loader = LoaderConfig(world.Loading(distributed.Loading(config.Loader)))
-	chosen := chosen{store: model.NewStore(), schedule: config.Schedule.schedule(), out: os.Stdout}
+	chosen := chosen{store: model.NewStore(), schedule: config.Schedule.schedule(), out: os.Stdout, ownParams: map[string]any{}}
 	for _, option := range options {
 		option(&chosen)
 	}
