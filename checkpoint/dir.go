@@ -77,9 +77,6 @@ type Dir struct {
 	mu sync.Mutex
 	// damaged are the checkpoints whose files turned out not to be what was written.
 	damaged map[string]bool
-	// weights are the names of the weights in the newest checkpoint; nil until the first save has
-	// read them.
-	weights []string
 }
 
 // Open opens a folder of checkpoints, and creates it if it doesn't exist. Only one process at a
@@ -125,7 +122,6 @@ func (d *Dir) Best(report func(message string)) (*Snapshot, error) {
 func (d *Dir) SetAside() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.weights = nil
 	return folder.SetAside(d.path)
 }
 
@@ -159,7 +155,7 @@ func (d *Dir) firstOf(all []Info, report func(string)) (_ *Snapshot, vanished bo
 		if err == nil {
 			return s, false, nil
 		}
-		if folder.IsNewer(err) {
+		if errors.Is(err, folder.ErrNewer) {
 			return nil, false, err
 		}
 		if _, gone := os.Lstat(info.Path); errors.Is(gone, fs.ErrNotExist) {

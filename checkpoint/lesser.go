@@ -36,12 +36,12 @@ func (d *Dir) refuseLesser(s *Snapshot) error {
 	if len(s.Weights) == 0 {
 		return &LesserError{}
 	}
-	newest, err := d.newestWeights()
-	if err != nil || newest == "" {
+	newest, names, err := d.newestWeights()
+	if err != nil {
 		return err
 	}
 	lesser := &LesserError{Newest: newest}
-	for _, name := range d.weights {
+	for _, name := range names {
 		if s.Tensors[name] == nil {
 			lesser.Missing = append(lesser.Missing, name)
 		}
@@ -52,28 +52,20 @@ func (d *Dir) refuseLesser(s *Snapshot) error {
 	return lesser
 }
 
-// newestWeights returns the folder's newest usable checkpoint, and reads the names of its weights
-// before the first save. Damaged checkpoints do not count.
-func (d *Dir) newestWeights() (path string, err error) {
+// newestWeights returns the folder's newest usable checkpoint, and the names of its weights.
+// Damaged checkpoints do not count.
+func (d *Dir) newestWeights() (path string, names []string, err error) {
 	all, err := List(d.path)
-	if err != nil {
-		return "", err
-	}
 	for _, info := range all {
 		if !d.whole(info) {
 			continue
 		}
-		if d.weights == nil {
-			names, err := weightNames(info.Path)
-			if err != nil {
-				d.damaged[info.Path] = true
-				continue
-			}
-			d.weights = names
+		if names, err := weightNames(info.Path); err == nil {
+			return info.Path, names, nil
 		}
-		return info.Path, nil
+		d.damaged[info.Path] = true
 	}
-	return "", nil
+	return "", nil, err
 }
 
 // weightNames returns the names of a checkpoint's weights, sorted, without reading their values.

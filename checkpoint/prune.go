@@ -35,7 +35,7 @@ func (d *Dir) prune(saved int64) {
 }
 
 func (d *Dir) remove(info Info, saved int64, keep map[string]bool) {
-	if info.Step == saved || keep[info.Path] || errors.Is(info.Err, folder.ErrForeign) || folder.IsLink(info.Path) || folder.IsNewer(info.Err) {
+	if info.Step == saved || keep[info.Path] || errors.Is(info.Err, folder.ErrForeign) || folder.IsLink(info.Path) || errors.Is(info.Err, folder.ErrNewer) {
 		return
 	}
 	if err := folder.Remove(d.path, info.Step); err != nil {

@@ -22,7 +22,7 @@ func Read(path string) (_ *Snapshot, err error) {
 	defer func() { err = errors.Join(err, c.Close()) }()
 	s := &Snapshot{
 		Step: c.Step, Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Progress: c.Progress, Metrics: c.Metrics,
-		WorldSize: c.WorldSize, CodeHash: c.CodeHash, Versions: c.Versions, Time: c.Time, Path: path,
+		WorldSize: c.WorldSize, CodeHash: c.CodeHash, Path: path,
 	}
 	weights, err := readFile(c, modelFile)
 	if err != nil {

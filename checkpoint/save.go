@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -60,7 +58,6 @@ func (d *Dir) Save(s *Snapshot) error {
 		d.options.Report(litter.Error())
 	}
 	delete(d.damaged, draft.Target())
-	d.weights = slices.Sorted(maps.Keys(s.Weights))
 	d.prune(s.Step)
 	return nil
 }
@@ -115,11 +112,7 @@ func (s *Snapshot) ranks() map[string]*tensors.Tensor {
 func rankPath(rank int) string { return variablePath("rank-" + strconv.Itoa(rank)) }
 
 func (s *Snapshot) manifest() folder.Manifest {
-	m := folder.Manifest{WorldSize: s.WorldSize, CodeHash: s.CodeHash, Versions: s.Versions, Metrics: s.Metrics, Progress: s.Progress}
-	if m.Versions == nil {
-		m.Versions = versions()
-	}
-	return m
+	return folder.Manifest{WorldSize: s.WorldSize, CodeHash: s.CodeHash, Versions: versions(), Metrics: s.Metrics, Progress: s.Progress}
 }
 
 // versions returns the versions of Go and of the libraries that determine the meaning of a tensor.

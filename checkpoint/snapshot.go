@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -44,12 +43,7 @@ type Snapshot struct {
 	WorldSize int
 	// CodeHash is the hash of the program's sources, if it is known.
 	CodeHash string
-	// Versions are the versions of Go and of the libraries that wrote the checkpoint. Save fills in
-	// missing ones.
-	Versions map[string]string
-	// Time is when the checkpoint was written, and Path its folder. Both are empty in a snapshot
-	// that wasn't read from disk.
-	Time time.Time
+	// Path is the checkpoint's folder. It is empty in a snapshot that wasn't read from disk.
 	Path string
 }
 

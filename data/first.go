@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
@@ -53,9 +54,5 @@ func (c choice) batch(ds Dataset, epoch int, indices []int) (inputs, labels []*t
 	if err := CheckNumbers(c.name, indices, c.n); err != nil {
 		return nil, nil, err
 	}
-	numbers := make([]int, len(indices))
-	for i, index := range indices {
-		numbers[i] = c.number(index)
-	}
-	return batchOf(ds, epoch, numbers)
+	return batchOf(ds, epoch, xslices.Map(indices, c.number))
 }

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -39,8 +40,8 @@ func (c DCGANConfig) checked() DCGANConfig {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	c.ImageSize, c.Channels = orDefault(c.ImageSize, 64), orDefault(c.Channels, 3)
-	c.NoiseSize, c.Width = orDefault(c.NoiseSize, 100), orDefault(c.Width, 64)
+	c.ImageSize, c.Channels = cmp.Or(c.ImageSize, 64), cmp.Or(c.Channels, 3)
+	c.NoiseSize, c.Width = cmp.Or(c.NoiseSize, 100), cmp.Or(c.Width, 64)
 	return c
 }
 

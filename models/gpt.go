@@ -91,7 +91,8 @@ func GPT(c GPTConfig) func(scope *model.Scope, tokens *graph.Node) *graph.Node {
 		c.check(tokens)
 		g, n := tokens.Graph(), tokens.Shape().Dimensions[1]
 		types := layerhooks.PrecisionOf(g)
-		table := weights(scope.In("tokens"), g, "embeddings", initialDeviation, shapes.Make(types.Weights, c.VocabSize, c.Width))
+		embeddings, shape := scope.In("tokens"), shapes.Make(types.Weights, c.VocabSize, c.Width)
+		table := embeddings.WithInitializer(normal(embeddings, initialDeviation)).VariableWithShape("embeddings", shape).NodeValue(g)
 		x := graph.ConvertDType(graph.Gather(table, graph.InsertAxes(tokens, -1)), types.Compute)
 		x = layers.DropoutStatic(scope, x, c.Dropout)
 		positions := rotation(g, types.Compute, n, c.Width/c.Heads)
@@ -142,12 +143,6 @@ func (c GPTConfig) perceptron(scope *model.Scope, x *graph.Node) *graph.Node {
 func (c GPTConfig) residual(scope *model.Scope, y *graph.Node) *graph.Node {
 	y = dense(scope.In("projection"), y, c.Width, initialDeviation/math.Sqrt(float64(2*c.Layers)))
 	return layers.DropoutStatic(scope, y, c.Dropout)
-}
-
-// weights returns a variable with normally distributed initial values.
-func weights(scope *model.Scope, g *graph.Graph, name string, deviation float64, shape shapes.Shape) *graph.Node {
-	scope = scope.WithInitializer(normal(scope, deviation))
-	return scope.VariableWithShape(name, shape).NodeValue(g)
 }
 
 func normalized(scope *model.Scope, x *graph.Node) *graph.Node {

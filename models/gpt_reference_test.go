@@ -4,10 +4,10 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/models"
-	"gonbatch/models/modelstest"
 )
 
 // reference is a GPT as plain loops over one sequence, in float64.
@@ -22,7 +22,7 @@ func newReference(t *testing.T, config models.GPTConfig, store *model.Store) ref
 	r := reference{config, map[string][]float64{}}
 	for v := range store.IterVariables() {
 		if v.Trainable {
-			for _, value := range modelstest.Values(t, v.MustValue()) {
+			for _, value := range tensors.MustCopyFlatData[float32](v.MustValue()) {
 				r.weights[v.Path()] = append(r.weights[v.Path()], float64(value))
 			}
 		}

@@ -57,10 +57,10 @@ func TestGPT(t *testing.T) {
 	for i := range batch {
 		want = append(want, slices.Concat(r.logits(inputs[i*n:(i+1)*n])...)...)
 	}
-	near(t, "logits", modelstest.Values(t, out[0]), want)
-	near(t, "the loss", modelstest.Values(t, out[1]), []float64{loss()})
+	near(t, "logits", tensors.MustCopyFlatData[float32](out[0]), want)
+	near(t, "the loss", tensors.MustCopyFlatData[float32](out[1]), []float64{loss()})
 	for i, v := range variables {
-		got, weights, random := modelstest.Values(t, out[2+i]), r.weights[v.Path()], rand.New(rand.NewPCG(5, 6))
+		got, weights, random := tensors.MustCopyFlatData[float32](out[2+i]), r.weights[v.Path()], rand.New(rand.NewPCG(5, 6))
 		for range 5 {
 			at, change := random.IntN(len(weights)), 1e-4
 			weights[at] += change
@@ -98,7 +98,7 @@ func wideGPT(t *testing.T, config models.GPTConfig) *model.Store {
 			continue
 		}
 		seed++
-		noise := modelstest.Values(t, modelstest.Noise(seed, v.Shape().Dimensions...))
+		noise := tensors.MustCopyFlatData[float32](modelstest.Noise(seed, v.Shape().Dimensions...))
 		for i := range noise {
 			noise[i] /= 2
 		}
@@ -119,7 +119,7 @@ func predict(t *testing.T, store *model.Store, config models.GPTConfig, tokens [
 	if want := []int{batch, len(tokens) / batch, config.VocabSize}; !slices.Equal(out.Shape().Dimensions, want) {
 		t.Fatalf("logits of shape %s, want %v", out.Shape(), want)
 	}
-	return modelstest.Values(t, out)
+	return tensors.MustCopyFlatData[float32](out)
 }
 
 func randomTokens(vocabulary, batch, n int) []int32 {
@@ -173,14 +173,14 @@ func TestGPTIsCausal(t *testing.T) {
 // TestRotation: the product of a query and a key depends on their distance, not on their places.
 func TestRotation(t *testing.T) {
 	const n, size = 20, 8
-	q, k := modelstest.Values(t, modelstest.Noise(1, size)), modelstest.Values(t, modelstest.Noise(2, size))
+	q, k := tensors.MustCopyFlatData[float32](modelstest.Noise(1, size)), tensors.MustCopyFlatData[float32](modelstest.Noise(2, size))
 	turned := func(x []float32) []float32 { // The same vector at each place.
 		same := tensors.FromFlatDataAndDimensions(slices.Repeat(x, n), n, size)
 		out, err := model.CallOnce(modelstest.Backend(t), model.NewStore(), func(_ *model.Scope, x *graph.Node) *graph.Node { return models.Rotated(x) }, same)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return modelstest.Values(t, out)
+		return tensors.MustCopyFlatData[float32](out)
 	}
 	q, k = turned(q), turned(k)
 	product := func(p, other int) (sum float64) {
@@ -256,7 +256,7 @@ func TestGPTDropout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return modelstest.Values(t, out)
+		return tensors.MustCopyFlatData[float32](out)
 	}
 	if got := inTraining(tiny); !slices.Equal(got, want) {
 		t.Error("without dropout, a training's logits differ")

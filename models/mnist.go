@@ -37,8 +37,7 @@ func MNIST(scope *model.Scope, x *graph.Node) *graph.Node {
 	}
 	x = block(scope.In("conv1"), x, 32) // [batch, 14, 14, 32]
 	x = block(scope.In("conv2"), x, 64) // [batch, 7, 7, 64]
-	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
-	x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, 128))
+	x = activation.Relu(layers.Dense(scope.In("hidden"), flat(x), true, 128))
 	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 

@@ -60,7 +60,7 @@ func TestMNISTLearns(t *testing.T) {
 func trainer(t testing.TB, network func(*model.Scope, *graph.Node) *graph.Node, batch int, size []int) func() float32 {
 	t.Helper()
 	size = append([]int{batch}, size...)
-	images := modelstest.Values(t, modelstest.Noise(3, size...))
+	images := tensors.MustCopyFlatData[float32](modelstest.Noise(3, size...))
 	labels := make([]int32, batch)
 	for i := range labels {
 		labels[i] = int32(i % 10)

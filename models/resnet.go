@@ -51,18 +51,24 @@ func NarrowResNet18(classes, channels int) func(scope *model.Scope, x *graph.Nod
 		}
 		checkImages("models.ResNet18", x, classes, 8)
 		x = activation.Relu(normalizedConvolution(scope.In("first"), x, channels, 3, 1))
-		for i := range 4 {
-			stage, channels := scope.In("stage_%d", i+1), channels<<i
-			for j := range 2 {
-				stride := 1
-				if i > 0 && j == 0 {
-					stride = 2
-				}
-				x = residual(stage.In("block_%d", j+1), x, channels, stride)
-			}
-		}
-		return layers.Dense(scope.In("logits"), graph.ReduceMean(x, 1, 2), true, classes)
+		return stages(scope, x, classes, channels, []int{2, 2, 2, 2}, residual)
 	}
+}
+
+// stages is a ResNet after its first layer. Each stage has so many blocks, and twice as many
+// channels as the one before.
+func stages(scope *model.Scope, x *graph.Node, classes, channels int, blocks []int, block func(scope *model.Scope, x *graph.Node, channels, stride int) *graph.Node) *graph.Node {
+	for i, n := range blocks {
+		stage := scope.In("stage_%d", i+1)
+		for j := range n {
+			stride := 1
+			if i > 0 && j == 0 {
+				stride = 2
+			}
+			x = block(stage.In("block_%d", j+1), x, channels<<i, stride)
+		}
+	}
+	return layers.Dense(scope.In("logits"), graph.ReduceMean(x, 1, 2), true, classes)
 }
 
 // residual is a basic block: two 3x3 convolutions and a shortcut around them. If the shapes differ,

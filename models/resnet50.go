@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/model"
 )
@@ -37,17 +36,7 @@ func ResNet50(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 		checkImages("models.ResNet50", x, classes, 32)
 		x = activation.Relu(normalizedConvolution(scope.In("first"), x, 64, 7, 2))
 		x = graph.MaxPool(x).Window(3).Strides(2).PaddingPerDim([][2]int{{1, 1}, {1, 1}}).Done()
-		for i, blocks := range []int{3, 4, 6, 3} {
-			stage := scope.In("stage_%d", i+1)
-			for j := range blocks {
-				stride := 1
-				if i > 0 && j == 0 {
-					stride = 2
-				}
-				x = bottleneck(stage.In("block_%d", j+1), x, 64<<i, stride)
-			}
-		}
-		return layers.Dense(scope.In("logits"), graph.ReduceMean(x, 1, 2), true, classes)
+		return stages(scope, x, classes, 64, []int{3, 4, 6, 3}, bottleneck)
 	}
 }
 

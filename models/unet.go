@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -33,16 +34,8 @@ func (c UNetConfig) Validate() error {
 
 // withDefaults replaces zeros.
 func (c UNetConfig) withDefaults() UNetConfig {
-	c.Depth, c.Width = orDefault(c.Depth, 4), orDefault(c.Width, 64)
+	c.Depth, c.Width = cmp.Or(c.Depth, 4), cmp.Or(c.Width, 64)
 	return c
-}
-
-// orDefault returns value, or other if value is zero.
-func orDefault(value, other int) int {
-	if value == 0 {
-		return other
-	}
-	return value
 }
 
 // UNet returns a network that gives each pixel of an image logits, as for segmentation: an encoder

@@ -20,7 +20,7 @@ func TestUNetParameters(t *testing.T) {
 // TestUNetLearns: a few steps on one batch must fit which pixels are positive in an image.
 func TestUNetLearns(t *testing.T) {
 	for _, c := range []models.UNetConfig{{Classes: 2, Depth: 2, Width: 8}, {Classes: 2, Depth: 1, Width: 8, NoNorm: true}} {
-		images := modelstest.Values(t, modelstest.Noise(3, 2, 8, 12, 1))
+		images := tensors.MustCopyFlatData[float32](modelstest.Noise(3, 2, 8, 12, 1))
 		labels := make([]int32, len(images))
 		for i, value := range images {
 			if value > 0 {

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
@@ -56,7 +57,7 @@ func ViTBase(classes int) ViTConfig {
 
 // withDefaults replaces zeros that mean a default.
 func (c ViTConfig) withDefaults() ViTConfig {
-	c.Channels, c.Hidden = orDefault(c.Channels, 3), orDefault(c.Hidden, 4*c.Width)
+	c.Channels, c.Hidden = cmp.Or(c.Channels, 3), cmp.Or(c.Hidden, 4*c.Width)
 	return c
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gonbatch/checkpoint/folder"
+	"gonbatch/checkpoint"
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/tier"
 	"gonbatch/tests/cluster"
@@ -52,8 +52,7 @@ func trainOnTwoNodes(t *testing.T, c *cluster.Cluster, mpi, library string, upda
 	}
 	checkFall(t, seriesOf(t, run, "", "train/loss"), 0.5)
 	wantAll(t, read(t, run.Metrics()), `"train/loss":`, `"test/accuracy":`, fmt.Sprintf(`"step":%d`, updates))
-	checkpoint := filepath.Join(run.Checkpoints(), "train", fmt.Sprintf("step-%08d", updates))
-	if err := folder.Verify(checkpoint); err != nil {
+	if _, err := checkpoint.Read(filepath.Join(run.Checkpoints(), "train", fmt.Sprintf("step-%08d", updates))); err != nil {
 		t.Error(err)
 	}
 	checkManifest(t, run, out)

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
-	"github.com/gomlx/compute/dtypes/float16"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/checkpoint"
@@ -83,48 +83,21 @@ func (t *Trainer) useAverage() error {
 	return nil
 }
 
-// narrowedAverage returns an average in the type of its weight. The averages of weights in half
-// precision have single precision.
+// narrowedAverage returns an average in the type of its weight. The averages of weights in BFloat16
+// have single precision.
 func narrowedAverage(average *tensors.Tensor, dtype dtypes.DType) (*tensors.Tensor, error) {
 	if average.DType() == dtype {
 		return average, nil
 	}
-	shape := average.Shape().Clone()
-	shape.DType = dtype
-	narrow := tensors.FromShape(shape)
-	if shape.IsZeroSize() {
-		return narrow, nil
+	if average.Shape().IsZeroSize() {
+		return tensors.FromShape(shapes.Make(dtype, average.Shape().Dimensions...)), nil
 	}
-	var writeErr error
-	err := average.ConstFlatData(func(from any) {
-		writeErr = narrow.MutableFlatData(func(to any) { narrowInto(to, from.([]float32)) })
-	})
-	return narrow, errors.Join(err, writeErr)
-}
-
-func narrowInto(to any, from []float32) {
-	switch to := to.(type) {
-	case []bfloat16.BFloat16:
-		for i, value := range from {
-			to[i] = bfloat16.FromFloat32(value)
-		}
-	case []float16.Float16:
-		for i, value := range from {
-			to[i] = half(value)
-		}
+	var narrow []bfloat16.BFloat16
+	err := tensors.ConstFlatData(average, func(wide []float32) { narrow = xslices.Map(wide, bfloat16.FromFloat32) })
+	if err != nil {
+		return nil, err
 	}
-}
-
-// half rounds to half precision. float16.FromFloat32 of GoMLX's compute 0.1 to 0.1.6 rounds
-// subnormal numbers, below 2^-14, to 0.
-func half(value float32) float16.Float16 {
-	const least, perUnit = 0x1p-14, 0x1p24
-	size := math.Abs(float64(value))
-	if !(size < least) {
-		return float16.FromFloat32(value)
-	}
-	sign := uint16(math.Float32bits(value) >> 16 & 0x8000)
-	return float16.FromBits(sign | uint16(math.RoundToEven(size*perUnit)))
+	return tensors.FromFlatDataAndDimensions(narrow, average.Shape().Dimensions...), nil
 }
 
 // matchAverages lets a training run begin with averages, or end them, at a checkpoint: if ema_decay

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
@@ -243,11 +242,11 @@ func testAverageOfRoundedWeights(t *testing.T) {
 // TestAverageOfMixedWeights: weights in half, single and double precision, and one without
 // elements, keep their types.
 func TestAverageOfMixedWeights(t *testing.T) {
-	types := map[string]dtypes.DType{"half": dtypes.BFloat16, "float16": dtypes.Float16, "single": dtypes.Float32, "double": dtypes.Float64}
+	types := map[string]dtypes.DType{"half": dtypes.BFloat16, "single": dtypes.Float32, "double": dtypes.Float64}
 	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 		sum := layers.Dense(scope.In("half"), x, true, ranktest.Classes)
-		for _, name := range []string{"float16", "single", "double"} {
+		for _, name := range []string{"single", "double"} {
 			sum = graph.Add(sum, graph.ConvertDType(layers.Dense(scope.In("%s", name), graph.ConvertDType(x, types[name]), true, ranktest.Classes), sum.DType()))
 		}
 		empty := scope.In("empty").VariableWithShape("weights", shapes.Make(dtypes.BFloat16, 0, 3)).SetTrainable(false)
@@ -273,25 +272,16 @@ func TestAverageOfMixedWeights(t *testing.T) {
 	}
 }
 
-// TestHalfIsRounded: averages round to the nearest number of half precision, subnormal ones too,
-// and to the even one of two that are as near.
-func TestHalfIsRounded(t *testing.T) {
-	for bits := range uint16(0x7bff) { // Of the finite numbers but the last, from 0.
-		low, high := float16.FromBits(bits), float16.FromBits(bits+1)
-		middle, even := (low.Float32()+high.Float32())/2, low
-		if bits%2 == 1 {
-			even = high
-		}
-		for _, test := range []struct {
-			value float32
-			want  float16.Float16
-		}{{low.Float32(), low}, {math.Nextafter32(middle, 0), low}, {middle, even}, {math.Nextafter32(middle, 1e9), high}} {
-			if got := trainer.Half(test.value); got != test.want {
-				t.Fatalf("%g becomes %#04x, want %#04x", test.value, got.Bits(), test.want.Bits())
-			}
-			if got := trainer.Half(-test.value); test.value != 0 && got != test.want|0x8000 {
-				t.Fatalf("%g becomes %#04x, want %#04x", -test.value, got.Bits(), test.want.Bits()|0x8000)
-			}
-		}
+// TestNoAverageInFloat16: a model that makes a weight in float16 can't have averages.
+func TestNoAverageInFloat16(t *testing.T) {
+	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+		return layers.Dense(scope.In("y"), graph.ConvertDType(x, dtypes.Float16), true, ranktest.Classes)
+	}
+	c := trainer.Config{BatchSize: 12, MaxSteps: 1, EMADecay: 0.9, Loggers: []string{"none"}}
+	tr, _ := newTrainer(t, c, trainer.Supervised(net, loss.SparseCategoricalCrossEntropyLogits, plainSGD(0.1)))
+	err := tr.Fit(t.Context(), ranktest.Blobs(145), nil)
+	if want := "ema_decay: the weight /y/dense/"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }

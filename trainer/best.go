@@ -98,7 +98,7 @@ func (t *Trainer) use(best *checkpoint.Snapshot, from origin) error {
 	if err := best.RestoreWeights(t.store, func(string) bool { return true }); err != nil {
 		return err
 	}
-	if !t.step.Built() {
+	if !t.step.Built {
 		t.snapshot = best // Compared with the model once it is built.
 	}
 	if t.life < resumed {

@@ -1,8 +1,6 @@
 package trainer
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -118,8 +116,8 @@ func (t *Trainer) failed(err error) {
 }
 
 // callbackStates returns the states of the callbacks that have one.
-func (t *Trainer) callbackStates() (map[string]json.RawMessage, error) {
-	states := map[string]json.RawMessage{}
+func (t *Trainer) callbackStates() (map[string][]byte, error) {
+	states := map[string][]byte{}
 	for _, c := range t.callbacks {
 		if c.State == nil {
 			continue
@@ -128,24 +126,18 @@ func (t *Trainer) callbackStates() (map[string]json.RawMessage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("state of the callback %q: %w", c.Name, err)
 		}
-		if states[c.Name], err = json.Marshal(state); err != nil {
-			return nil, err
-		}
+		states[c.Name] = state
 	}
 	return states, nil
 }
 
-func (t *Trainer) restoreCallbacks(states map[string]json.RawMessage) error {
+func (t *Trainer) restoreCallbacks(states map[string][]byte) error {
 	for _, c := range t.callbacks {
 		state, ok := states[c.Name]
 		if c.Restore == nil || !ok {
 			continue
 		}
-		var data []byte
-		if err := errors.Join(json.Unmarshal(state, &data)); err != nil {
-			return fmt.Errorf("state of the callback %q: %w", c.Name, err)
-		}
-		if err := c.Restore(data); err != nil {
+		if err := c.Restore(state); err != nil {
 			return fmt.Errorf("restore the callback %q: %w", c.Name, err)
 		}
 	}

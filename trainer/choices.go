@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/metric"
@@ -207,11 +208,8 @@ func loggedMetric(m step.Metric) string { return "train/" + m.Name }
 // scalesText returns scopes with their factors, as text. The order of the options doesn't matter,
 // except of two with the same scope.
 func scalesText(scales []step.Scale) string {
-	all := make([]string, len(scales))
 	sorted := slices.SortedStableFunc(slices.Values(scales), func(a, b step.Scale) int { return strings.Compare(a.Scope, b.Scope) })
-	for i, s := range sorted {
-		all[i] = fmt.Sprintf("%s %g", s.Scope, s.Factor)
-	}
+	all := xslices.Map(sorted, func(s step.Scale) string { return fmt.Sprintf("%s %g", s.Scope, s.Factor) })
 	return strings.Join(all, ", ")
 }
 

@@ -2,12 +2,13 @@ package trainer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -16,6 +17,7 @@ import (
 	"gonbatch/data"
 	"gonbatch/internal/plural"
 	"gonbatch/internal/unread"
+	"gonbatch/trainer/internal/saved"
 	"gonbatch/trainer/internal/step"
 )
 
@@ -80,20 +82,13 @@ func (t *Trainer) Classify(ctx context.Context, ds data.Dataset, classes []strin
 
 // gathered adds up the counts of all ranks.
 func (t *Trainer) gathered(own [][]int, classes []string) (*Confusion, error) {
-	text, err := json.Marshal(own)
+	all, err := saved.Gather(t.world, own)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := t.world.AllGather(text)
-	if err != nil {
-		return nil, err
-	}
-	n, all := 0, make([][][]int, len(texts))
-	for rank, text := range texts {
-		if err := json.Unmarshal(text, &all[rank]); err != nil {
-			return nil, err
-		}
-		n = max(n, len(all[rank])) // A rank without examples doesn't know the number of classes.
+	n := 0
+	for _, counts := range all {
+		n = max(n, len(counts)) // A rank without examples doesn't know the number of classes.
 	}
 	names, err := classNames(classes, n)
 	if err != nil {
@@ -172,12 +167,7 @@ func largest(scores []float64) (at int) {
 	return at
 }
 
-func shapesOf(all []*tensors.Tensor) (each []string) {
-	for _, one := range all {
-		each = append(each, one.Shape().String())
-	}
-	return each
-}
+func shapesOf(all []*tensors.Tensor) []shapes.Shape { return xslices.Map(all, (*tensors.Tensor).Shape) }
 
 // CategoricalAccuracy is the accuracy of a classifier whose labels are probabilities, [n, classes],
 // such as those of data.MixUp: the share of the examples whose most probable class has the largest

@@ -65,7 +65,7 @@ func (t *Trainer) measure(ctx context.Context, stage string, ds data.Dataset) (M
 	limit, _ := t.evalLimit(stage)
 	ds = t.limited(ds, limit)
 	t.step.Eval.Forget()
-	all, err := t.world.EvaluateWith(ctx, t.step.Evaluation(), ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.step.Eval.Check})
+	all, err := t.world.EvaluateWith(ctx, t.step.Evaluation, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader), ModelParallel: t.config.ModelParallel, Check: t.step.Eval.Check})
 	if err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, placed(t.initial.Explain(err)))
 	}

@@ -38,6 +38,3 @@ func DivideSmall(t *testing.T) {
 	step.LeastDivided = 1
 	t.Cleanup(func() { step.LeastDivided = least })
 }
-
-// Half rounds to half precision.
-var Half = half

@@ -3,7 +3,6 @@ package trainer
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"sync"
 
 	"gonbatch/data"
+	"gonbatch/trainer/internal/saved"
 )
 
 // facts describe what a rank is about to do, by names for people.
@@ -107,20 +107,12 @@ func (t *Trainer) sameOnRanks(mine facts) error {
 		Host  string
 		Facts facts
 	}
-	text, err := json.Marshal(rank{hostname(), mine})
+	ranks, err := saved.Gather(t.world, rank{hostname(), mine})
 	if err != nil {
 		return err
 	}
-	texts, err := t.world.AllGather(text)
-	if err != nil {
-		return err
-	}
-	ranks := make([]rank, len(texts))
-	for i, text := range texts {
-		if err := json.Unmarshal(text, &ranks[i]); err != nil {
-			return err
-		}
-		if differences := ranks[i].Facts.differences(ranks[0].Facts, fmt.Sprintf(" on rank %d on %s", i, ranks[i].Host), "is %s on rank 0 on "+ranks[0].Host); differences != "" {
+	for i, other := range ranks {
+		if differences := other.Facts.differences(ranks[0].Facts, fmt.Sprintf(" on rank %d on %s", i, other.Host), "is %s on rank 0 on "+ranks[0].Host); differences != "" {
 			return fmt.Errorf("the ranks don't do the same: %s: give all of them the same program, settings and datasets", differences)
 		}
 	}

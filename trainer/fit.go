@@ -195,7 +195,7 @@ func (r *run) fit(training data.Dataset) error {
 			return r.withSaved(err)
 		}
 	}
-	if !r.step.Built() && r.snapshot == nil {
+	if !r.step.Built && r.snapshot == nil {
 		r.finishAtLimit()
 		return r.call(onFitEnd) // A callback ended it before there was a model to save.
 	}
@@ -392,7 +392,7 @@ func (r *run) endEpoch() error {
 func (r *run) withSaved(err error) error {
 	var failed *load.Error
 	atUpdate := r.at.Batch == 0 || r.plan.isUpdate(r.at.Batch-1)
-	if !errors.As(err, &failed) || r.world.Size() > 1 || !atUpdate || !r.step.Built() || r.folder == nil {
+	if !errors.As(err, &failed) || r.world.Size() > 1 || !atUpdate || !r.step.Built || r.folder == nil {
 		return err
 	}
 	if saveErr := errors.Join(r.save(), r.folder.Wait()); saveErr != nil {

@@ -21,7 +21,7 @@ func (r *run) logHistograms(gradients []float32) error {
 		return nil
 	}
 	skipped := r.step.ScalesLoss() && slices.ContainsFunc(gradients, notFinite)
-	for _, shown := range r.step.Shown() {
+	for _, shown := range r.step.Shown {
 		own, name := gradients[:shown.Size], shown.Name
 		gradients = gradients[len(own):]
 		if !skipped {

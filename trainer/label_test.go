@@ -8,12 +8,7 @@ import (
 func TestLabel(t *testing.T) {
 	defer NewProcess()
 	made := func(name string) *Trainer {
-		tr := &Trainer{config: Config{Name: name}, isNamed: name != ""}
-		if !tr.isNamed {
-			tr.config.Name = names.next("main")
-		}
-		names.count()
-		return tr
+		return &Trainer{config: Config{Name: names.add(name, "main")}, isNamed: name != ""}
 	}
 	NewProcess()
 	first := made("")

@@ -85,34 +85,21 @@ func reshaped(t *tensors.Tensor, dims ...int) (*tensors.Tensor, error) {
 // permuted returns a copy of a tensor, whose axis i is the tensor's axis axes[i].
 func permuted(t *tensors.Tensor, axes ...int) (*tensors.Tensor, error) {
 	strides := t.Shape().Strides()
-	dims, steps := make([]int, len(axes)), make([]int, len(axes))
+	dims := make([]int, len(axes))
 	for i, axis := range axes {
-		dims[i], steps[i] = t.Shape().Dimensions[axis], strides[axis]
+		dims[i] = t.Shape().Dimensions[axis]
 	}
 	other := tensors.FromShape(shapes.Make(t.DType(), dims...))
 	size := t.DType().Size()
 	return other, convertBytes(t, other, func(from, to []byte) {
-		at, index := 0, make([]int, len(dims))
-		for i := 0; i < len(to); i += size {
-			copy(to[i:i+size], from[at*size:])
-			at += next(index, dims, steps)
+		for i, index := range other.Shape().Iter() {
+			at := 0
+			for place, axis := range axes {
+				at += index[place] * strides[axis]
+			}
+			copy(to[i*size:][:size], from[at*size:])
 		}
 	})
-}
-
-// next moves an index to the next element, the last axis first, and returns how far that is in a
-// memory with these steps.
-func next(index, dims, steps []int) (distance int) {
-	for axis := len(dims) - 1; axis >= 0; axis-- {
-		index[axis]++
-		distance += steps[axis]
-		if index[axis] < dims[axis] {
-			return distance
-		}
-		distance -= dims[axis] * steps[axis]
-		index[axis] = 0
-	}
-	return distance
 }
 
 // convertBytes fills a tensor from the memory of another.

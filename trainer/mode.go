@@ -11,21 +11,13 @@ import (
 // say neither may follow: "accuracy_top5", "f1_score". After a negation nothing is known:
 // "negative_log_likelihood".
 var (
-	moreIsBetter = words(`acc accuracy ap auc auprc auroc bertscore bleu chrf cider correlation dice elbo f1 f2 fbeta fscore iou jaccard kappa
+	moreIsBetter = strings.Fields(`acc accuracy ap auc auprc auroc bertscore bleu chrf cider correlation dice elbo f1 f2 fbeta fscore iou jaccard kappa
 		likelihood map matthews mcc meteor miou mrr ndcg pearson precision psnr r2 recall reward rouge sensitivity spearman specificity ssim`)
-	lessIsBetter = words(`bpb bpc bpd brier cer crossentropy divergence ece eer err error fid hamming kid kl logloss loss lpips mae mape mse nll
+	lessIsBetter = strings.Fields(`bpb bpc bpd brier cer crossentropy divergence ece eer err error fid hamming kid kl logloss loss lpips mae mape mse nll
 		perplexity ppl regret rmse rmsle smape ter wer`)
-	neither = words(`at average avg class coefficient epoch index k l macro mean micro rate score sum top total weighted`)
-	negated = words(`false inverse inverted minus neg negative no non not`)
+	neither = strings.Fields(`at average avg class coefficient epoch index k l macro mean micro rate score sum top total weighted`)
+	negated = strings.Fields(`false inverse inverted minus neg negative no non not`)
 )
-
-func words(list string) map[string]bool {
-	set := map[string]bool{}
-	for _, word := range strings.Fields(list) {
-		set[word] = true
-	}
-	return set
-}
 
 // modeOf returns "max" or "min" for a metric with a well-known name, such as "val/accuracy_top5" or
 // "val/generator_loss", and "" for others.
@@ -37,13 +29,13 @@ func modeOf(metric string) string {
 	for _, part := range parts {
 		stem := strings.TrimRightFunc(part, unicode.IsDigit)
 		switch {
-		case negated[part]:
+		case slices.Contains(negated, part):
 			return ""
-		case moreIsBetter[part] || moreIsBetter[stem]:
+		case slices.Contains(moreIsBetter, part) || slices.Contains(moreIsBetter, stem):
 			mode = "max"
-		case lessIsBetter[part] || lessIsBetter[stem]:
+		case slices.Contains(lessIsBetter, part) || slices.Contains(lessIsBetter, stem):
 			mode = "min"
-		case stem != "" && !neither[stem]:
+		case stem != "" && !slices.Contains(neither, stem):
 			mode = ""
 		}
 	}

@@ -46,7 +46,7 @@ func (t *Trainer) validationMetrics() (names []string) {
 	for _, v := range t.further {
 		stages = append(stages, v.stage())
 	}
-	for _, m := range t.step.Evaluation().EvalMetrics() {
+	for _, m := range t.step.Evaluation.EvalMetrics() {
 		for _, stage := range stages {
 			names = append(names, metricName(stage, m.Name(), ""))
 		}

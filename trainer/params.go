@@ -14,9 +14,6 @@ import (
 // to the run directory, where result.Compare shows them, to TensorBoard and to MLflow. The trainer
 // logs its configuration, the optimizers and the dataset by itself. Other ranks do nothing.
 func (t *Trainer) LogParams(params map[string]any) error {
-	if t.ownParams == nil {
-		t.ownParams = map[string]any{}
-	}
 	maps.Copy(t.ownParams, params)
 	return t.logOf(params)
 }
@@ -32,9 +29,6 @@ func (t *Trainer) logOf(params map[string]any) error {
 // logParams logs the hyper-parameters of the training.
 func (r *run) logParams(training data.Dataset) error {
 	params := maps.Clone(r.ownParams)
-	if params == nil {
-		params = map[string]any{}
-	}
 	maps.Copy(params, r.config.params(r.ownSchedule()))
 	for _, o := range r.task.objectives {
 		maps.Copy(params, optimizerParams(o))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
 	"github.com/gomlx/gomlx/ml/train"
@@ -23,7 +24,7 @@ import (
 // tensors.
 func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) (err error) {
 	defer func() { err = unread.Error("trainer.Predict", err) }()
-	return t.predictPart(ctx, ds, meaning.checkInputs, withoutLabels(f))
+	return t.predictPart(ctx, ds, meaning.checkInputs, func(indices []int, predictions, _ []*tensors.Tensor) error { return f(indices, predictions) })
 }
 
 // PredictLabeled is like Predict, and also gives f the labels of the examples.
@@ -35,16 +36,10 @@ func (t *Trainer) PredictLabeled(ctx context.Context, ds data.Dataset, f func(in
 // predictPart runs the model over this rank's part of a dataset that same accepts beside the
 // training set.
 func (t *Trainer) predictPart(ctx context.Context, ds data.Dataset, same func(meaning, data.Dataset) error, f useBatch) error {
-	if ds == nil {
-		return fmt.Errorf("trainer: %s: predict: the dataset %w", t.config.Name, errNoDataset)
+	ds, err := t.toPredict(ctx, ds, same)
+	if err != nil {
+		return err
 	}
-	if err := t.ready(ctx, nil); err != nil {
-		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
-	}
-	if err := same(t.means, ds); err != nil {
-		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
-	}
-	ds = t.limited(ds, t.config.LimitPredictBatches)
 	begin, end := t.world.Rank()*ds.Len()/t.world.Size(), (t.world.Rank()+1)*ds.Len()/t.world.Size()
 	if err := t.predict(ctx, ds, load.Cut(begin, end, t.config.EvalBatchSize), f); err != nil {
 		return fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), placed(err))
@@ -52,12 +47,23 @@ func (t *Trainer) predictPart(ctx context.Context, ds data.Dataset, same func(me
 	return nil
 }
 
+// toPredict gives the model its weights, and returns the part of a dataset to predict. same accepts
+// the dataset beside the training set.
+func (t *Trainer) toPredict(ctx context.Context, ds data.Dataset, same func(meaning, data.Dataset) error) (data.Dataset, error) {
+	if ds == nil {
+		return nil, fmt.Errorf("trainer: %s: predict: the dataset %w", t.config.Name, errNoDataset)
+	}
+	if err := t.ready(ctx, nil); err != nil {
+		return nil, fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
+	}
+	if err := same(t.means, ds); err != nil {
+		return nil, fmt.Errorf("trainer: %s: predict %s: %w", t.config.Name, ds.Name(), err)
+	}
+	return t.limited(ds, t.config.LimitPredictBatches), nil
+}
+
 // useBatch receives the indices of a batch's examples, the predictions and the labels.
 type useBatch func(indices []int, predictions, labels []*tensors.Tensor) error
-
-func withoutLabels(f func([]int, []*tensors.Tensor) error) useBatch {
-	return func(indices []int, predictions, _ []*tensors.Tensor) error { return f(indices, predictions) }
-}
 
 // predict runs the model over batches of a dataset, given by the indices of their examples.
 func (t *Trainer) predict(ctx context.Context, ds data.Dataset, lists iter.Seq[[]int], f useBatch) error {
@@ -82,8 +88,8 @@ func predictEach[B interface{ Finalize() error }](ctx context.Context, lists ite
 	next, stop := iter.Pull(lists)
 	defer stop()
 	for batch, err := range batches {
-		if ctx.Err() != nil {
-			return errors.Join(context.Canceled, ctx.Err(), batch.Finalize())
+		if canceled := canceled(ctx); canceled != nil {
+			return errors.Join(canceled, batch.Finalize())
 		}
 		indices, _ := next()
 		if err == nil {
@@ -99,9 +105,17 @@ func predictEach[B interface{ Finalize() error }](ctx context.Context, lists ite
 	return nil
 }
 
+// canceled returns the error of a context that has ended.
+func canceled(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return errors.Join(context.Canceled, ctx.Err())
+}
+
 func (t *Trainer) predictBatch(batch train.Batch, indices []int, f useBatch) error {
 	defer load.Finalize(batch.Labels)
-	predictions, err := t.step.Prediction().Run(train.Batch{Inputs: batch.Inputs})
+	predictions, err := t.step.Prediction.Run(train.Batch{Inputs: batch.Inputs})
 	if err != nil {
 		return err
 	}
@@ -120,7 +134,7 @@ func (t *Trainer) usePredictions(indices []int, predictions, labels []*tensors.T
 func (t *Trainer) predictSpread(batch train.DistributedBatch, indices []int, f useBatch) error {
 	labels := train.DistributedBatch{Labels: batch.Labels}
 	defer labels.Finalize() //nolint:errcheck // what isn't freed now is freed by the garbage collector
-	predictions, err := t.step.Prediction().RunSharded(train.DistributedBatch{Inputs: batch.Inputs})
+	predictions, err := t.step.Prediction.RunSharded(train.DistributedBatch{Inputs: batch.Inputs})
 	if err != nil {
 		return err
 	}
@@ -129,9 +143,5 @@ func (t *Trainer) predictSpread(batch train.DistributedBatch, indices []int, f u
 
 // firstShards returns what the first device has of values that all devices have whole.
 func firstShards(all []*dtensor.Tensor) []*tensors.Tensor {
-	first := make([]*tensors.Tensor, len(all))
-	for i, t := range all {
-		first[i] = t.Shards()[0]
-	}
-	return first
+	return xslices.Map(all, func(t *dtensor.Tensor) *tensors.Tensor { return t.Shards()[0] })
 }

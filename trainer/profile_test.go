@@ -29,7 +29,6 @@ type traceEvent struct {
 	Args     struct {
 		Name         string
 		Step, Thread int
-		Number       int     `json:"number in the update"`
 		Waited       float64 `json:"waited for other ranks (ms)"`
 	}
 }

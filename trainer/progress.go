@@ -1,8 +1,9 @@
 package trainer
 
 import (
-	"encoding/json"
 	"time"
+
+	"github.com/gomlx/compute/support/xslices"
 
 	"gonbatch/checkpoint"
 	"gonbatch/distributed"
@@ -63,7 +64,7 @@ type position struct {
 	// State lists the variables of the optimizers.
 	State []string `json:"optimizer_state,omitempty"`
 
-	Callbacks map[string]json.RawMessage `json:"callbacks,omitempty"`
+	Callbacks map[string][]byte `json:"callbacks,omitempty"`
 }
 
 // mean is a running mean of losses.
@@ -79,9 +80,6 @@ func (m *mean) add(value, weight float64) {
 // divided returns a rank's part of the totals of that many ranks. So each batch counts the same in
 // the next report, even those that were trained by another number of ranks.
 func divided(totals []mean, ranks int) []mean {
-	parts := make([]mean, len(totals))
-	for i, m := range totals {
-		parts[i] = mean{m.Sum / checkpoint.Number(max(ranks, 1)), m.Count / float64(max(ranks, 1))}
-	}
-	return parts
+	n := float64(max(ranks, 1))
+	return xslices.Map(totals, func(m mean) mean { return mean{m.Sum / checkpoint.Number(n), m.Count / n} })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
@@ -30,12 +31,7 @@ func ratePath(o Objective) string {
 func (r *rates) variable(o Objective) *model.Variable { return r.store.GetVariable(ratePath(o)) }
 
 // paths returns the paths of the rates' variables.
-func (r *rates) paths() (all []string) {
-	for _, o := range r.objectives {
-		all = append(all, ratePath(o))
-	}
-	return all
-}
+func (r *rates) paths() []string { return xslices.Map(r.objectives, ratePath) }
 
 // forget deletes the rates of an earlier training run in the same store. GoMLX's optimizers would
 // use them instead of their own.

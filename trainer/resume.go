@@ -243,7 +243,7 @@ func (t *Trainer) restoreAll() error {
 // checkpoint's, or else the initial ones. All ranks get the same weights. The dataset's first
 // example shows the model the shapes of its inputs; ds is nil for a model that is built later.
 func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
-	if t.step.Built() || t.isShared {
+	if t.step.Built || t.isShared {
 		return nil
 	}
 	if err := t.load(); err != nil {
@@ -256,7 +256,7 @@ func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
 		return nil
 	}
 	t.isShared = true
-	if err := t.world.ShareModel(ctx, t.step.Evaluation(), ds); err != nil {
+	if err := t.world.ShareModel(ctx, t.step.Evaluation, ds); err != nil {
 		return err
 	}
 	return t.randoms.Restore()

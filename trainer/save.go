@@ -87,7 +87,7 @@ func (r *run) wholePosition() (position, error) {
 	}
 	at.BaseRates, at.Seed, at.BatchSize, at.Batches, at.PerUpdate = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches, r.plan.perUpdate
 	at.Dataset, at.Examples, at.InOrder, at.Precision = r.plan.dataset, r.plan.examples, r.config.inOrder(), r.config.Precision
-	at.By = saved.By{Run: r.env.RunName(), Name: r.config.Name, Writer: r.folder.Self()}
+	at.By = saved.By{Run: r.env.RunName(), Name: r.config.Name, Writer: r.folder.Self}
 	at.BeganAfter = r.beganAfter
 	at.State = r.step.State()
 	at.Metrics = checkpoint.Metrics(maps.Clone(r.metrics))

@@ -96,14 +96,6 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 		file = getenv(EnvPrefix + "CONFIG")
 	}
 	given, program := map[string]bool{}, c
-	for _, own := range []**bool{&c.Shuffle, &c.DropLast} {
-		if *own != nil {
-			*own = new(**own) // A file must not change the caller's.
-		}
-	}
-	if threshold := &c.EarlyStopping.StoppingThreshold; *threshold != nil {
-		*threshold = new(**threshold)
-	}
 	if file != "" {
 		if err := c.readFile(file, given); err != nil {
 			return c, err
@@ -319,6 +311,14 @@ func parseBool(value string) (bool, error) {
 
 // set parses a value as users write it, with commas in a list.
 func set(v reflect.Value, value string) error {
+	if v.Kind() == reflect.Pointer { // To a value that may be missing, or that isn't zero by default.
+		own := reflect.New(v.Type().Elem())
+		err := set(own.Elem(), value)
+		if err == nil {
+			v.Set(own)
+		}
+		return err
+	}
 	switch target := v.Addr().Interface().(type) {
 	case *string:
 		*target = value
@@ -361,24 +361,12 @@ func set(v reflect.Value, value string) error {
 			return fmt.Errorf("it is not a number")
 		}
 		*target = x
-	case **float64: // A number that may be missing.
-		x, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return fmt.Errorf("it is not a number")
-		}
-		*target = &x
 	case *bool:
 		b, err := parseBool(value)
 		if err != nil {
 			return fmt.Errorf("it is neither true nor false")
 		}
 		*target = b
-	case **bool: // A bool that is true by default.
-		b, err := parseBool(value)
-		if err != nil {
-			return fmt.Errorf("it is neither true nor false")
-		}
-		*target = &b
 	default:
 		return fmt.Errorf("a field of type %s can't be set from text", v.Type())
 	}

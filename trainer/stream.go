@@ -1,10 +1,10 @@
 package trainer
 
 import (
-	"encoding/json"
+	"slices"
 
-	"gonbatch/data/lane"
 	"gonbatch/distributed"
+	"gonbatch/trainer/internal/saved"
 )
 
 // resumeStream continues a stream where the training stopped.
@@ -25,22 +25,8 @@ func (t *Trainer) wholeStream(mine *distributed.StreamPosition) (*distributed.St
 	if mine == nil {
 		return nil, nil
 	}
-	text, err := json.Marshal(mine.At)
-	if err != nil {
-		return nil, err
-	}
-	ranks, err := t.world.AllGather(text)
-	if err != nil {
-		return nil, err
-	}
+	ranks, err := saved.Gather(t.world, mine.At)
 	whole := *mine
-	whole.At = nil
-	for _, text := range ranks {
-		var at []lane.Position
-		if err := json.Unmarshal(text, &at); err != nil {
-			return nil, err
-		}
-		whole.At = append(whole.At, at...)
-	}
-	return &whole, nil
+	whole.At = slices.Concat(ranks...)
+	return &whole, err
 }

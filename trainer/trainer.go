@@ -145,16 +145,13 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	isNamed := config.Name != ""
-	if !isNamed {
-		config.Name = names.next(env.Cell)
-	}
-	names.count()
+	config.Name = names.add(config.Name, env.Cell)
 	config.Checkpoint.Dir = config.checkpointDir(env.Env)
 	if config.Profile.Dir, err = config.profileDir(env.Env); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	config.Loader = LoaderConfig(world.Loading(distributed.Loading(config.Loader)))
-	chosen := chosen{store: model.NewStore(), schedule: config.Schedule.schedule(), out: os.Stdout}
+	chosen := chosen{store: model.NewStore(), schedule: config.Schedule.schedule(), out: os.Stdout, ownParams: map[string]any{}}
 	for _, option := range options {
 		option(&chosen)
 	}
@@ -306,11 +303,19 @@ type namer struct {
 	total int // Training runs, those with chosen names included.
 }
 
-// count counts a training run.
-func (n *namer) count() {
+// add counts a training run, and returns its name: the chosen one, or one by default.
+func (n *namer) add(chosen, base string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.total++
+	if chosen != "" {
+		return chosen
+	}
+	n.used[base]++
+	if i := n.used[base]; i > 1 {
+		return fmt.Sprintf("%s-%d", base, i)
+	}
+	return base
 }
 
 // several reports whether the program has several training runs.
@@ -318,16 +323,6 @@ func (n *namer) several() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.total > 1
-}
-
-func (n *namer) next(base string) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.used[base]++
-	if i := n.used[base]; i > 1 {
-		return fmt.Sprintf("%s-%d", base, i)
-	}
-	return base
 }
 
 // checkWorld compares the world with the one that the configuration requires.

@@ -67,7 +67,7 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestVerify changes a file without changing its size: List can't detect that, Verify does.
+// TestVerify changes a file without changing its size: List can't detect that, reading does.
 func TestVerify(t *testing.T) {
 	root := t.TempDir()
 	d, err := folder.NewDraft(root, 1)

@@ -1,10 +1,10 @@
 package folder
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +17,7 @@ type Info struct {
 	// Path is the checkpoint's folder. Step is known even if Err isn't nil.
 	Path string
 	// Err says why the checkpoint can't be used. It is nil if checkpoint.json is valid and all
-	// files have the right sizes. Verify also reads the files.
+	// files have the right sizes.
 	Err error
 }
 
@@ -78,13 +78,8 @@ func candidates(root string) ([]string, error) {
 		}
 		found[step] = filepath.Join(root, entry.Name())
 	}
-	var steps []int64
-	for step := range found {
-		steps = append(steps, step)
-	}
-	slices.SortFunc(steps, func(a, b int64) int { return cmp.Compare(b, a) })
 	var paths []string
-	for _, step := range steps {
+	for _, step := range slices.Backward(slices.Sorted(maps.Keys(found))) {
 		paths = append(paths, found[step])
 	}
 	return paths, nil

@@ -43,23 +43,8 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// NewerError reports a checkpoint that a newer version of this package wrote.
-type NewerError struct {
-	Path    string
-	Version int
-}
-
-// Error says what to do.
-func (e *NewerError) Error() string {
-	return fmt.Sprintf("checkpoint %s has format %d, this program reads up to %d: it was written by a newer gonbatch, build the program with that one", e.Path, e.Version, Version)
-}
-
-// IsNewer reports whether a checkpoint can't be read because a newer version of this package wrote
-// it.
-func IsNewer(err error) bool {
-	var newer *NewerError
-	return errors.As(err, &newer)
-}
+// ErrNewer reports a checkpoint that a newer version of this package wrote.
+var ErrNewer = errors.New("it was written by a newer gonbatch, build the program with that one")
 
 // envelope is the outer object of checkpoint.json, in every version of the layout.
 type envelope struct {
@@ -109,7 +94,7 @@ func decodeManifest(path string, text []byte) (Manifest, error) {
 		return m, fmt.Errorf("%s: %w: its checksum doesn't match", manifestName, errDamaged)
 	}
 	if e.Version > Version {
-		return m, &NewerError{Path: path, Version: e.Version}
+		return m, fmt.Errorf("it has format %d, this program reads up to %d: %w", e.Version, Version, ErrNewer)
 	}
 	if err := json.Unmarshal(e.Checkpoint, &m); err != nil {
 		return m, fmt.Errorf("%s: %w: %w", manifestName, errDamaged, err)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -99,12 +100,7 @@ func (c *Checkpoint) Read(name string, read func(r io.Reader, size int64) error)
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("checkpoint %s: %w", c.Path, err)
 	}
-	var want File
-	for _, file := range c.Files {
-		if file.Name == name {
-			want = file
-		}
-	}
+	want := c.Files[slices.IndexFunc(c.Files, func(file File) bool { return file.Name == name })] // It is open, so it is there.
 	r := &hashedReader{file: f, hash: sha256.New()}
 	readErr := read(r, want.Size)
 	if _, err := io.CopyBuffer(io.Discard, r, make([]byte, bufferSize)); err != nil {
@@ -138,17 +134,4 @@ func (c *Checkpoint) Close() error {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// Verify reads a whole checkpoint and compares the checksums of its files.
-func Verify(path string) error {
-	c, err := Open(path)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, file := range c.Files {
-		errs = append(errs, c.Read(file.Name, func(io.Reader, int64) error { return nil }))
-	}
-	return errors.Join(append(errs, c.Close())...)
 }

@@ -1,11 +1,9 @@
 package safetensors
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -65,59 +63,30 @@ func (p *Plan) place() error {
 	return nil
 }
 
-// encode writes the header by hand where the order of the fields matters: tensors stay in the order
-// of their bytes.
+// encode writes the header, aligned to 8 bytes.
 func (p *Plan) encode(metadata map[string]string) error {
-	b := bytes.NewBuffer(make([]byte, 8))
-	b.WriteByte('{')
+	fields := map[string]any{}
 	if metadata != nil {
 		for key, value := range metadata {
 			if !utf8.ValidString(key) || !utf8.ValidString(value) {
 				return fmt.Errorf("metadata %q: it isn't UTF-8", key)
 			}
 		}
-		if err := field(b, metadataKey, metadata); err != nil {
-			return err
-		}
+		fields[metadataKey] = metadata
 	}
 	for _, t := range p.tensors {
-		shape := t.Shape
-		if shape == nil {
-			shape = []int{}
-		}
-		err := field(b, t.Name, struct {
-			DType   DType    `json:"dtype"`
-			Shape   []int    `json:"shape"`
-			Offsets [2]int64 `json:"data_offsets"`
-		}{t.DType, shape, [2]int64{t.Begin, t.End}})
-		if err != nil {
-			return err
-		}
+		fields[t.Name] = entry{t.DType, append([]int{}, t.Shape...), []int64{t.Begin, t.End}}
 	}
-	b.WriteByte('}')
-	for b.Len()%8 != 0 {
-		b.WriteByte(' ')
-	}
-	p.header = b.Bytes()
-	n := len(p.header) - 8
-	if n > maxHeader {
-		return fmt.Errorf("the header has %d bytes, more than the %d that readers accept: use fewer or shorter names", n, maxHeader)
-	}
-	binary.LittleEndian.PutUint64(p.header, uint64(n))
-	return nil
-}
-
-func field(b *bytes.Buffer, name string, value any) error {
-	if b.Bytes()[b.Len()-1] != '{' {
-		b.WriteByte(',')
-	}
-	key, err := json.Marshal(name)
-	text, valueErr := json.Marshal(value)
-	if err := errors.Join(err, valueErr); err != nil {
+	text, err := json.Marshal(fields)
+	if err != nil {
 		return err
 	}
-	b.Write(key)
-	b.WriteByte(':')
-	b.Write(text)
+	for len(text)%8 != 0 {
+		text = append(text, ' ')
+	}
+	if len(text) > maxHeader {
+		return fmt.Errorf("the header has %d bytes, more than the %d that readers accept: use fewer or shorter names", len(text), maxHeader)
+	}
+	p.header = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
 	return nil
 }

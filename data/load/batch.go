@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/data"
@@ -52,18 +53,10 @@ func of(ds data.Dataset) func(examples []int, err error) *Error {
 // Examples decodes examples of a stream, as s.Batch does. place says where one of them is in the
 // stream, for the error, which is an *Error.
 func Examples(s data.Stream, examples []any, place func(i int) string, check Check) (inputs, labels []*tensors.Tensor, err error) {
-	numbers := make([]int, len(examples))
-	for i := range numbers {
-		numbers[i] = i
-	}
 	batch := func(numbers []int) (inputs, labels []*tensors.Tensor, err error) {
-		some := make([]any, len(numbers))
-		for row, i := range numbers {
-			some[row] = examples[i]
-		}
-		return s.Batch(some)
+		return s.Batch(xslices.Map(numbers, func(i int) any { return examples[i] }))
 	}
-	return load(numbers, batch, check, func(numbers []int, err error) *Error {
+	return load(xslices.Iota(0, len(examples)), batch, check, func(numbers []int, err error) *Error {
 		where := place(numbers[0])
 		if len(numbers) > 1 {
 			where = fmt.Sprintf("the batch of %s that begins with %s", plural.Of(len(numbers), "example"), where)

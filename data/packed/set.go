@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/data"
@@ -122,10 +123,7 @@ func (s *Set) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error)
 		return nil, nil, err
 	}
 	columns, record := s.head.columns(), make([]byte, s.head.record())
-	all := make([]*tensors.Tensor, len(columns))
-	for i, c := range columns {
-		all[i] = tensors.FromShape(c.of(len(indices)))
-	}
+	all := xslices.Map(columns, func(c column) *tensors.Tensor { return tensors.FromShape(c.of(len(indices))) })
 	for row, index := range indices {
 		err := s.read(record, index)
 		for i, rest := 0, record; i < len(columns) && err == nil; i++ {

@@ -42,14 +42,6 @@ func rounded(heights []float64, total float64) []uint64 {
 	return weights
 }
 
-func longest(rows []mean) int {
-	n := 0
-	for _, m := range rows {
-		n = max(n, len(m.weights))
-	}
-	return n
-}
-
 // triangle returns the weights of the mean for pixel x of n, in a row of old ones, up to a factor,
 // and their total: a triangle around its place, as wide as two pixels, old or new ones, whichever
 // are wider.

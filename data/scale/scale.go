@@ -35,53 +35,20 @@ func Bilinear(to, from *image.RGBA) {
 
 // plain is Bilinear in Go.
 func plain(to, from *image.RGBA, columns, rows []mean) {
-	size, old := to.Rect.Size(), from.Rect.Size()
-	r := &narrowed{from: from, columns: columns, rows: make([][]uint64, longest(rows)), wide: make([]uint64, old.X), sums: make([]uint64, size.X)}
+	height := from.Rect.Dy()
+	wide, narrowed := make([]uint64, from.Rect.Dx()), make([]uint64, len(columns)*height) // The latter column by column.
+	for y := range height {
+		spread(wide, from.Pix[y*from.Stride:])
+		for x, m := range columns {
+			narrowed[x*height+y] = m.of(wide)
+		}
+	}
 	for y, m := range rows {
-		r.advance(m.first + len(m.weights))
-		r.write(to.Pix[y*to.Stride:][:4*size.X], m)
-	}
-}
-
-// narrowed has rows of an image that already have the new width, the last few that were asked for.
-type narrowed struct {
-	from    *image.RGBA
-	columns []mean
-	rows    [][]uint64 // Row y is at y % len(rows).
-	next    int        // The first row that was not asked for.
-	wide    []uint64   // A row with the old width.
-	sums    []uint64   // A row of the result.
-}
-
-// advance adds the rows before end.
-func (n *narrowed) advance(end int) {
-	for ; n.next < end; n.next++ {
-		row := &n.rows[n.next%len(n.rows)]
-		if *row == nil {
-			*row = make([]uint64, len(n.columns))
+		row := to.Pix[y*to.Stride:][:4*len(columns)]
+		for x := range columns {
+			p := m.of(narrowed[x*height:][:height])
+			row[4*x], row[4*x+1], row[4*x+2], row[4*x+3] = byte(p), byte(p>>laneBits), byte(p>>(2*laneBits)), 0xff
 		}
-		spread(n.wide, n.from.Pix[n.next*n.from.Stride:])
-		for x, m := range n.columns {
-			(*row)[x] = m.of(n.wide)
-		}
-	}
-}
-
-// write writes a row of the result: means of the rows.
-func (n *narrowed) write(to []byte, m mean) {
-	sums := n.sums
-	for x := range sums {
-		sums[x] = half
-	}
-	for k, weight := range m.weights {
-		row := n.rows[(m.first+k)%len(n.rows)][:len(sums)]
-		for x := range sums {
-			sums[x] += row[x] * weight
-		}
-	}
-	for x, sum := range sums {
-		p := sum >> oneBits
-		to[4*x], to[4*x+1], to[4*x+2], to[4*x+3] = byte(p), byte(p>>laneBits), byte(p>>(2*laneBits)), 0xff
 	}
 }
 

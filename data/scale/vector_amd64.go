@@ -38,6 +38,14 @@ func tapsOf(means []mean, old int) (t taps, ok bool) {
 	return t, true
 }
 
+func longest(rows []mean) int {
+	n := 0
+	for _, m := range rows {
+		n = max(n, len(m.weights))
+	}
+	return n
+}
+
 // vectorized is Bilinear in C, in a third of the time. It returns false if an image is too small.
 func vectorized(to, from *image.RGBA, columns, rows []mean) bool {
 	wide, ok := tapsOf(columns, from.Rect.Dx())

@@ -66,7 +66,7 @@ func (c convolution) even() *graph.Node {
 
 // padFirst returns the same convolution, of an image that has its zeros.
 func (c convolution) padFirst() convolution {
-	c.x = between(between(c.x, 1, c.padding[0][0], c.padding[0][1]), 2, c.padding[1][0], c.padding[1][1])
+	c.x = padSpatially(c.x, c.padding[0][0], c.padding[0][1], c.padding[1][0], c.padding[1][1])
 	c.padding = [2][2]int{}
 	return c
 }
@@ -145,12 +145,12 @@ func (c convolution) byTaps() *graph.Node {
 	return sum
 }
 
-// padSpatially pads an image with zeros.
+// padSpatially pads an image with zeros. (The gradient of GoMLX 0.28's Pad needs all axes.)
 func padSpatially(x *graph.Node, top, bottom, left, right int) *graph.Node {
 	if top == 0 && bottom == 0 && left == 0 && right == 0 {
 		return x
 	}
-	return graph.Pad(x, graph.ScalarZero(x.Graph(), x.DType()), graph.PadAxis{}, graph.PadAxis{Start: top, End: bottom}, graph.PadAxis{Start: left, End: right})
+	return graph.Pad(x, graph.ScalarZero(x.Graph(), x.DType()), graph.PadAxis{}, graph.PadAxis{Start: top, End: bottom}, graph.PadAxis{Start: left, End: right}, graph.PadAxis{})
 }
 
 // fast reports whether XLA computes x on a CPU, with full precision. Only then are the algorithms

@@ -27,7 +27,7 @@ func MaxPool2x2(x *graph.Node) *graph.Node {
 	}
 	windows := graph.Reshape(x, batch, height, 2, width, 2, channels)
 	return operation{
-		plain: func(in []*graph.Node) *graph.Node { return largest(in[0]) },
+		plain: func(in []*graph.Node) *graph.Node { return graph.ReduceMax(in[0], rowAxis, columnAxis) },
 		gradients: []func(v *graph.Node) *graph.Node{
 			func(v *graph.Node) *graph.Node { return shareTies(windows, v) },
 		},
@@ -40,10 +40,6 @@ const (
 	rowAxis    = 2
 	columnAxis = 4
 )
-
-func largest(windows *graph.Node) *graph.Node {
-	return graph.ReduceMax(windows, rowAxis, columnAxis)
-}
 
 // shareTies divides the gradient of each window equally among its largest pixels. ReduceMax's own
 // gradient gives each of them the whole, so a constant background would count four times.

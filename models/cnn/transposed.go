@@ -124,8 +124,9 @@ type transposed struct {
 func (t transposed) node() *graph.Node {
 	k, s := t.w.Shape().Dimensions, t.stride
 	taps := [2]int{(k[0] + s[0] - 1) / s[0], (k[1] + s[1] - 1) / s[1]}
-	w := between(between(t.w, 0, 0, taps[0]*s[0]-k[0]), 1, 0, taps[1]*s[1]-k[1])
-	w = reversed(reversed(graph.Reshape(w, taps[0], s[0], taps[1], s[1], k[2], k[3]), 0), 2)
+	zero := graph.ScalarZero(t.w.Graph(), t.w.DType())
+	w := graph.Pad(t.w, zero, graph.PadAxis{End: taps[0]*s[0] - k[0]}, graph.PadAxis{End: taps[1]*s[1] - k[1]}, graph.PadAxis{}, graph.PadAxis{})
+	w = graph.Reverse(graph.Reshape(w, taps[0], s[0], taps[1], s[1], k[2], k[3]), 0, 2)
 	w = graph.Reshape(graph.TransposeAllAxes(w, 0, 2, 4, 1, 3, 5), taps[0], taps[1], k[2], s[0]*s[1]*k[3])
 	around := [2][2]int{{taps[0] - 1, taps[0] - 1}, {taps[1] - 1, taps[1] - 1}}
 	y := convolution{x: t.x, w: w, stride: [2]int{1, 1}, padding: around}.node()
@@ -133,33 +134,4 @@ func (t transposed) node() *graph.Node {
 	y = graph.TransposeAllAxes(graph.Reshape(y, d[0], d[1], d[2], s[0], s[1], k[3]), 0, 1, 3, 2, 4, 5)
 	y = graph.Reshape(y, d[0], d[1]*s[0], d[2]*s[1], k[3])
 	return graph.Slice(y, graph.AxisRange(), graph.AxisRange(0, (in[1]-1)*s[0]+k[0]), graph.AxisRange(0, (in[2]-1)*s[1]+k[1]), graph.AxisRange())
-}
-
-// reversed reverses an axis. (graph.Reverse has no gradient.)
-func reversed(x *graph.Node, axis int) *graph.Node {
-	n := x.Shape().Dimensions[axis]
-	if n == 1 {
-		return x
-	}
-	parts := make([]*graph.Node, n)
-	for i := range parts {
-		parts[n-1-i] = graph.SliceAxis(x, axis, graph.AxisRange(i, i+1))
-	}
-	return graph.Concatenate(parts, axis)
-}
-
-// between puts x between zeros along an axis. (graph.Pad has no gradient. XLA makes a Pad of this.)
-func between(x *graph.Node, axis, before, after int) *graph.Node {
-	zeros := func(n int) *graph.Node {
-		shape := x.Shape().Clone()
-		shape.Dimensions[axis] = n
-		return graph.Zeros(x.Graph(), shape)
-	}
-	if before > 0 {
-		x = graph.Concatenate([]*graph.Node{zeros(before), x}, axis)
-	}
-	if after > 0 {
-		x = graph.Concatenate([]*graph.Node{x, zeros(after)}, axis)
-	}
-	return x
 }

@@ -56,13 +56,3 @@ func Noise(seed uint64, size ...int) *tensors.Tensor {
 	}
 	return tensors.FromFlatDataAndDimensions(values, size...)
 }
-
-// Values returns a copy of the numbers of a tensor.
-func Values(t testing.TB, x *tensors.Tensor) []float32 {
-	t.Helper()
-	var out []float32
-	if err := tensors.ConstFlatData(x, func(flat []float32) { out = append(out, flat...) }); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}

@@ -128,7 +128,7 @@ func (w *Weights) check(s *checkpoint.Snapshot) error {
 			return err
 		}
 		if !slices.ContainsFunc(all, func(path string) bool { return step.Under(path, scope) }) {
-			return fmt.Errorf("there are no weights under %q, only under %q", scope, topScopes(all))
+			return fmt.Errorf("there are no weights under %q, only under %q", scope, step.Near(scope, all))
 		}
 	}
 	if len(all) == 0 {
@@ -153,16 +153,4 @@ func (all All) Compare(store *model.Store, owner checkpoint.Owner) error {
 		}
 	}
 	return nil
-}
-
-// topScopes returns the first elements of paths.
-func topScopes(paths []string) (all []string) {
-	for _, path := range paths {
-		if end := strings.IndexByte(path[1:], '/'); end >= 0 {
-			path = path[:end+1]
-		}
-		all = append(all, path)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }

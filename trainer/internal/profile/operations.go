@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gomlx/compute/support/xslices"
+
 	"gonbatch/distributed"
 )
 
@@ -12,7 +14,6 @@ import (
 type operation struct {
 	distributed.Operation
 	step   int64 // The update that it is a part of; 0 if it is of none.
-	number int   // Of a collective: its number among those of its program, from 1; else 0.
 	waited int64 // Nanoseconds that a collective waited for other ranks.
 }
 
@@ -22,7 +23,6 @@ func operationsOf(ranks []rankTrace) [][]operation {
 	for rank, r := range ranks {
 		all[rank] = r.inOrder()
 		findSteps(all[rank], r.of(Training))
-		numberCollectives(all[rank])
 	}
 	findWaits(all)
 	return all
@@ -30,10 +30,7 @@ func operationsOf(ranks []rankTrace) [][]operation {
 
 // inOrder returns the operations in the order of their beginnings.
 func (r rankTrace) inOrder() []operation {
-	all := make([]operation, len(r.Operations))
-	for i, o := range r.Operations {
-		all[i].Operation = o
-	}
+	all := xslices.Map(r.Operations, func(o distributed.Operation) operation { return operation{Operation: o} })
 	slices.SortStableFunc(all, func(a, b operation) int { return cmp.Compare(a.Begin, b.Begin) })
 	return all
 }
@@ -50,24 +47,6 @@ func findSteps(all []operation, training []span) {
 		}
 		if len(steps) > 0 && steps[0].Begin <= all[i].Begin {
 			all[i].step = steps[0].Step
-		}
-	}
-}
-
-// numberCollectives numbers the collectives of each update. The start of a sum that travels, and
-// the wait for it, have its number.
-func numberCollectives(all []operation) {
-	last, ofFlights := map[int64]int{}, map[int64]int{}
-	for i, o := range all {
-		if isCollective(o) {
-			last[o.step]++
-			all[i].number = last[o.step]
-			ofFlights[o.Flight] = all[i].number
-		}
-	}
-	for i, o := range all {
-		if o.Flight > 0 {
-			all[i].number = ofFlights[o.Flight]
 		}
 	}
 }
@@ -128,9 +107,6 @@ func rowsOf(all []operation) []placedSpan {
 // details returns what the viewer shows of an operation that is selected.
 func (o operation) details() map[string]any {
 	all := map[string]any{"thread": o.Thread}
-	if o.number > 0 {
-		all["number in the update"] = o.number
-	}
 	if o.waited > 0 {
 		all["waited for other ranks (ms)"] = float64(o.waited) / 1e6
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gonbatch/distributed"
@@ -19,9 +20,12 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Recorder records the configured updates of a training. A nil one records nothing.
+// Recorder records the configured updates of a training. A nil one records nothing. Several
+// goroutines may Add to it at once.
 type Recorder struct {
-	trace
+	mu          sync.Mutex
+	on          bool
+	spans       []span
 	world       *distributed.World
 	first, last int64
 	began       int64 // Updates that were done when the recording began.
@@ -60,11 +64,27 @@ func New(w *distributed.World, steps string) (*Recorder, error) {
 	return &Recorder{world: w, first: first, last: last}, nil
 }
 
-// Add records a span of a track, if the recording is on.
+// Add records a span of a track, if the recording is on. If the clock is set back meanwhile, it has
+// no length.
 func (r *Recorder) Add(where Track, name string, began, ended time.Time, step int64) {
-	if r != nil {
-		r.add(where, name, began, ended, step)
+	if r == nil {
+		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.on {
+		begin := began.UnixNano()
+		r.spans = append(r.spans, span{name, where, begin, max(begin, ended.UnixNano()), step})
+	}
+}
+
+// turn turns the recording on or off, and returns what was recorded before.
+func (r *Recorder) turn(on bool) []span {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.spans
+	r.on, r.spans = on, nil
+	return before
 }
 
 // During returns a function that ends a span of the training, which begins now.
@@ -82,7 +102,7 @@ func (r *Recorder) Before(done int64) (write bool) {
 		return done >= r.last
 	case done >= r.first-1 && done < r.last:
 		r.began = done
-		r.start()
+		r.turn(true)
 		r.world.RecordOperations()
 	}
 	return false
@@ -97,7 +117,7 @@ func (r *Recorder) Missed(done int64) bool { return r != nil && !r.on && done < 
 // Drop ends a recording that is on, because the training has failed.
 func (r *Recorder) Drop() {
 	if r.IsOn() {
-		r.stop()
+		r.turn(false)
 		r.world.RecordedOperations()
 	}
 }
@@ -107,7 +127,7 @@ func (r *Recorder) Drop() {
 // written is no error: a warning says so, with the name of the training. Write is collective.
 func (r *Recorder) Write(prefix, name, host string, done int64) (line string, err error) {
 	operations, lost := r.world.RecordedOperations()
-	own, err := json.Marshal(rankTrace{Host: host, Spans: r.stop(), Operations: operations, Lost: lost})
+	own, err := json.Marshal(rankTrace{Host: host, Spans: r.turn(false), Operations: operations, Lost: lost})
 	if err != nil {
 		return "", err
 	}

@@ -6,18 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
-	"time"
+
+	"github.com/gomlx/compute/support/xslices"
 
 	"gonbatch/distributed"
 )
-
-// trace records what a rank does, while it is on. Several goroutines may use it at once.
-type trace struct {
-	mu    sync.Mutex
-	on    bool
-	spans []span
-}
 
 // span is a time in which a rank does one thing.
 type span struct {
@@ -37,30 +30,6 @@ const (
 	Training Track = "training"
 	Loading  Track = "loading"
 )
-
-// add records a span. If the clock is set back meanwhile, it has no length.
-func (t *trace) add(where Track, name string, began, ended time.Time, step int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.on {
-		begin := began.UnixNano()
-		t.spans = append(t.spans, span{name, where, begin, max(begin, ended.UnixNano()), step})
-	}
-}
-
-// start begins to record, and stop returns what was recorded.
-func (t *trace) start() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.on, t.spans = true, nil
-}
-
-func (t *trace) stop() []span {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.on = false
-	return t.spans
-}
 
 // rankTrace is what one rank has recorded.
 type rankTrace struct {
@@ -90,7 +59,7 @@ func chromeTrace(ranks []rankTrace) ([]byte, error) {
 	for rank, r := range ranks {
 		events = append(events, traceEvent{Phase: "M", Name: "process_name", Process: rank, Args: map[string]any{"name": rankOn(rank, r.Host)}})
 		rows := map[Track]int{}
-		for _, s := range slices.Concat(r.trainingRow(), rowsOf(operations[rank]), r.loadingRows()) {
+		for _, s := range slices.Concat(r.placed(Training), rowsOf(operations[rank]), inRows(r.placed(Loading), Loading)) {
 			if _, ok := rows[s.row]; !ok {
 				rows[s.row] = len(rows)
 				events = append(events, traceEvent{Phase: "M", Name: "thread_name", Process: rank, Thread: rows[s.row], Args: map[string]any{"name": s.row}})
@@ -138,18 +107,9 @@ func (r rankTrace) of(where Track) (all []span) {
 	return all
 }
 
-func (r rankTrace) trainingRow() (all []placedSpan) {
-	for _, s := range r.of(Training) {
-		all = append(all, placedSpan{span: s, row: s.Track})
-	}
-	return all
-}
-
-func (r rankTrace) loadingRows() (all []placedSpan) {
-	for _, s := range r.of(Loading) {
-		all = append(all, placedSpan{span: s})
-	}
-	return inRows(all, Loading)
+// placed returns the spans of a track in the row of its name.
+func (r rankTrace) placed(where Track) []placedSpan {
+	return xslices.Map(r.of(where), func(s span) placedSpan { return placedSpan{span: s, row: where} })
 }
 
 // inRows puts the spans, which are in the order of their beginnings, in as few rows as possible.

@@ -50,11 +50,11 @@ func TestChromeTrace(t *testing.T) {
 
 // TestClockSetBack: a span that ends before it begins, by the clock, has no negative length.
 func TestClockSetBack(t *testing.T) {
-	var recording trace
-	recording.start()
+	var recording Recorder
+	recording.turn(true)
 	now := time.Now()
-	recording.add(Training, StepName, now, now.Add(-time.Second), 1)
-	recording.add(Training, StepName, now, now.Add(time.Second), 2)
+	recording.Add(Training, StepName, now, now.Add(-time.Second), 1)
+	recording.Add(Training, StepName, now, now.Add(time.Second), 2)
 	for i, want := range []int64{0, 1e9} {
 		if s := recording.spans[i]; s.End-s.Begin != want {
 			t.Errorf("step %d takes %d ns, want %d", s.Step, s.End-s.Begin, want)
@@ -125,22 +125,18 @@ func TestWaits(t *testing.T) {
 	}
 	grouped := sum("c", 350, 370)
 	grouped.Grouped = true
-	travels := distributed.Operation{Kind: distributed.TravellingSum, Name: "b", Begin: 310, End: 340, Flight: 3}
-	wait := distributed.Operation{Kind: distributed.WaitForSum, Name: "wait for b", Begin: 330, End: 340, Flight: 3}
+	travels := distributed.Operation{Kind: distributed.TravellingSum, Name: "b", Begin: 310, End: 340}
+	wait := distributed.Operation{Kind: distributed.WaitForSum, Name: "wait for b", Begin: 330, End: 340}
 	ranks := ranksInSteps(
 		[]distributed.Operation{sum("a", 110, 150), wait, travels, grouped},
-		[]distributed.Operation{sum("a", 140, 150), {Kind: distributed.TravellingSum, Name: "b", Begin: 305, End: 341, Flight: 9}, grouped, sum("d", 380, 390)},
+		[]distributed.Operation{sum("a", 140, 150), {Kind: distributed.TravellingSum, Name: "b", Begin: 305, End: 341}, grouped, sum("d", 380, 390)},
 	)
 	all := operationsOf(ranks)
-	type facts struct {
-		step   int64
-		number int
-		waited int64
-	}
-	want := [][]facts{{{7, 1, 30}, {8, 1, 0}, {8, 1, 0}, {8, 2, 0}}, {{7, 1, 0}, {8, 1, 6}, {8, 2, 0}, {8, 3, 0}}}
+	type facts struct{ step, waited int64 }
+	want := [][]facts{{{7, 30}, {8, 0}, {8, 0}, {8, 0}}, {{7, 0}, {8, 6}, {8, 0}, {8, 0}}}
 	for rank := range all {
 		for i, o := range all[rank] {
-			if got := (facts{o.step, o.number, o.waited / ms}); got != want[rank][i] {
+			if got := (facts{o.step, o.waited / ms}); got != want[rank][i] {
 				t.Errorf("rank %d, %s: %v, want %v", rank, o.Name, got, want[rank][i])
 			}
 		}

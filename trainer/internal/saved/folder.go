@@ -3,9 +3,11 @@
 package saved
 
 import (
+	"crypto/rand"
 	"fmt"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -19,8 +21,9 @@ type Folder struct {
 	Path   string
 	Dir    *checkpoint.Dir // Nil on other ranks.
 	world  *distributed.World
-	writer *checkpoint.Writer // As above.
-	others *others            // As above.
+	writer *checkpoint.Writer   // As above.
+	Self   string               // Identifies this trainer in the checkpoints that it writes. Empty on other ranks.
+	known  map[string]time.Time // The times of the checkpoints that were there when Fit began, by their folders.
 }
 
 // Open opens a folder. It is collective.
@@ -31,7 +34,7 @@ func Open(w *distributed.World, path string, o checkpoint.Options) (*Folder, err
 		return nil, err
 	}
 	if w.IsMain() {
-		f.writer, f.others = checkpoint.NewWriter(f.Dir), newOthers(path)
+		f.writer, f.Self = checkpoint.NewWriter(f.Dir), rand.Text()
 		w.OnClose(f.writer.Close)
 	}
 	return f, nil
@@ -84,7 +87,7 @@ func (f *Folder) NewestWeights() (string, error) {
 // Take takes a snapshot for Save, on rank 0, unless another training run writes to the folder. run
 // is the name of this run.
 func (f *Folder) Take(store *model.Store, owner checkpoint.Owner, run string) (*checkpoint.Snapshot, error) {
-	if err := f.others.check(run); err != nil {
+	if err := f.check(run); err != nil {
 		return nil, err
 	}
 	return f.writer.Take(store, owner)

@@ -1,7 +1,6 @@
 package saved
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -26,44 +25,28 @@ type By struct {
 	Writer string `json:"writer"`        // A random number that identifies the trainer.
 }
 
-// others detects checkpoints that another process writes to this training run's folder at the same
-// time: each process would resume the other's training and remove its checkpoints.
-type others struct {
-	path  string
-	self  string               // Identifies this trainer in the checkpoints that it writes.
-	known map[string]time.Time // The times of the checkpoints that were there when Fit began, by their folders.
-}
-
-func newOthers(path string) *others { return &others{path: path, self: rand.Text()} }
-
-// Self identifies this trainer in the checkpoints that it writes. It is empty except on rank 0.
-func (f *Folder) Self() string {
-	if f.others == nil {
-		return ""
-	}
-	return f.others.self
-}
-
-// Note accepts the checkpoints that are already in the folder.
+// Note accepts the checkpoints that are already in the folder, on rank 0. Those that another
+// process writes to it later are refused: each process would resume the other's training and remove
+// its checkpoints.
 func (f *Folder) Note() {
-	if f == nil || f.others == nil {
+	if f == nil || f.writer == nil {
 		return
 	}
-	f.others.known = map[string]time.Time{}
-	for _, info := range f.others.list() {
-		f.others.known[info.Path] = info.Time
+	f.known = map[string]time.Time{}
+	for _, info := range f.list() {
+		f.known[info.Path] = info.Time
 	}
 }
 
 // check finds a checkpoint that is neither known nor this trainer's. It ignores those of an earlier
 // start of the same run: its scheduler has lost that start, and rundir.Superseded ends it.
-func (o *others) check(run string) error {
-	for _, info := range o.list() {
-		if at, ok := o.known[info.Path]; ok && at.Equal(info.Time) {
+func (f *Folder) check(run string) error {
+	for _, info := range f.list() {
+		if at, ok := f.known[info.Path]; ok && at.Equal(info.Time) {
 			continue
 		}
 		var by By
-		if err := json.Unmarshal(info.Progress[Key], &by); err != nil || by.Writer == o.self || run != "" && by.Run == run {
+		if err := json.Unmarshal(info.Progress[Key], &by); err != nil || by.Writer == f.Self || run != "" && by.Run == run {
 			continue
 		}
 		return fmt.Errorf("%s was written by another process meanwhile (training %q of %s): two training runs save to one folder: give each its own (checkpoint.dir)",
@@ -73,8 +56,8 @@ func (o *others) check(run string) error {
 }
 
 // list returns the readable checkpoints in the folder.
-func (o *others) list() (whole []checkpoint.Info) {
-	all, err := checkpoint.List(o.path)
+func (f *Folder) list() (whole []checkpoint.Info) {
+	all, err := checkpoint.List(f.Path)
 	if err != nil {
 		return nil // Saving will report the error.
 	}
@@ -116,12 +99,7 @@ func (f *Folder) CheckOrigin(env rundir.Env, name, path string, by By) error {
 
 // FileName makes a name usable as the name of a folder.
 func FileName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '/' || r == 0 || r == '\\' {
-			return '_'
-		}
-		return r
-	}, name)
+	return strings.NewReplacer("/", "_", "\x00", "_", "\\", "_").Replace(name)
 }
 
 // within reports whether a path is in a folder.

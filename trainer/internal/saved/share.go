@@ -27,6 +27,26 @@ func Broadcast[T any](world *distributed.World, value T) (theirs T, err error) {
 	return theirs, json.Unmarshal(text, &theirs)
 }
 
+// Gather returns the values of all ranks, in order of rank. They must survive a round trip through
+// JSON. It is collective.
+func Gather[T any](world *distributed.World, value T) ([]T, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := world.AllGather(text)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(texts))
+	for rank, text := range texts {
+		if err := json.Unmarshal(text, &all[rank]); err != nil {
+			return nil, fmt.Errorf("what rank %d has sent: %w", rank, err)
+		}
+	}
+	return all, nil
+}
+
 // tensorInfo is what the other ranks must know about a tensor before they get it.
 type tensorInfo struct {
 	Name       string

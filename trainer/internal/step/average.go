@@ -1,8 +1,10 @@
 package step
 
 import (
+	"fmt"
 	"path"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
@@ -38,6 +40,9 @@ func (s *Step) average(g *graph.Graph, variables []*model.Variable) {
 }
 
 func (s *Step) averageOne(g *graph.Graph, v *model.Variable, first *graph.Node) {
+	if v.DType() == dtypes.Float16 {
+		panic(fmt.Errorf("trainer: ema_decay: the weight %s is %s, and averages are for weights in BFloat16, Float32 and Float64: use another type, or leave ema_decay out", v.Path(), v.Shape()))
+	}
 	value := widened([]*graph.Node{v.NodeValue(g)})[0]
 	average := s.Store.Scope(path.Join(AverageScope, v.Scope())).WithInitializer(initializer.Zero).VariableWithShape(v.Name(), value.Shape()).SetTrainable(false)
 	old := average.NodeValue(g)

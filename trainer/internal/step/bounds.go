@@ -10,7 +10,10 @@ import (
 	"sync"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/train/loss"
@@ -318,6 +321,10 @@ func Numbers(t *tensors.Tensor) (all []float64, err error) {
 			all = floats(flat)
 		case []float64:
 			all = slices.Clone(flat)
+		case []bfloat16.BFloat16:
+			all = xslices.Map(flat, func(x bfloat16.BFloat16) float64 { return float64(x.Float32()) })
+		case []float16.Float16:
+			all = xslices.Map(flat, func(x float16.Float16) float64 { return float64(x.Float32()) })
 		case []bool:
 			all = make([]float64, len(flat))
 			for i, yes := range flat {

@@ -1,13 +1,11 @@
 package step
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/dtypes/bfloat16"
-	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
@@ -256,26 +254,14 @@ func withDType(shape shapes.Shape, dtype dtypes.DType) shapes.Shape {
 
 // widenedTensor returns a tensor of half precision in single precision.
 func widenedTensor(narrow *tensors.Tensor) (*tensors.Tensor, error) {
-	wide := tensors.FromShape(withDType(narrow.Shape(), dtypes.Float32))
-	if wide.Shape().IsZeroSize() {
-		return wide, nil
+	shape := withDType(narrow.Shape(), dtypes.Float32)
+	if shape.IsZeroSize() {
+		return tensors.FromShape(shape), nil
 	}
-	var writeErr error
-	err := narrow.ConstFlatData(func(from any) {
-		writeErr = wide.MutableFlatData(func(to any) { widenInto(to.([]float32), from) })
-	})
-	return wide, errors.Join(err, writeErr)
-}
-
-func widenInto(to []float32, from any) {
-	switch from := from.(type) {
-	case []bfloat16.BFloat16:
-		for i, value := range from {
-			to[i] = value.Float32()
-		}
-	case []float16.Float16:
-		for i, value := range from {
-			to[i] = value.Float32()
-		}
+	values, err := Numbers(narrow)
+	if err != nil {
+		return nil, err
 	}
+	wide := xslices.Map(values, func(x float64) float32 { return float32(x) })
+	return tensors.FromFlatDataAndDimensions(wide, shape.Dimensions...), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
@@ -77,14 +78,12 @@ func (s *Step) changed(variables []*model.Variable, gradients []*graph.Node) []*
 // widened returns the gradients in at least single precision: half precision is too coarse to sum
 // over batches, ranks and elements.
 func widened(gradients []*graph.Node) []*graph.Node {
-	wide := make([]*graph.Node, len(gradients))
-	for i, gradient := range gradients {
-		wide[i] = gradient
+	return xslices.Map(gradients, func(gradient *graph.Node) *graph.Node {
 		if gradient.DType().IsHalfPrecision() {
-			wide[i] = graph.ConvertDType(gradient, dtypes.Float32)
+			return graph.ConvertDType(gradient, dtypes.Float32)
 		}
-	}
-	return wide
+		return gradient
+	})
 }
 
 // narrowed returns the gradients in the types of their variables, which optimizers need.
@@ -155,11 +154,7 @@ func (b *group) sum(v *model.Variable, dtype dtypes.DType) *model.Variable {
 
 // clamped limits the size of each element of the gradients.
 func clamped(gradients []*graph.Node, limit float64) []*graph.Node {
-	all := make([]*graph.Node, len(gradients))
-	for i, gradient := range gradients {
-		all[i] = graph.ClipScalar(gradient, -limit, limit)
-	}
-	return all
+	return xslices.Map(gradients, func(gradient *graph.Node) *graph.Node { return graph.ClipScalar(gradient, -limit, limit) })
 }
 
 // clipped scales the gradients so that their global norm is at most the limit. It computes the norm
@@ -178,11 +173,9 @@ func clipped(gradients []*graph.Node, limit float64, whole func(*graph.Node) *gr
 	}
 	norm := graph.Sqrt(whole(squares))
 	factor := graph.MinScalar(graph.Div(graph.Scalar(norm.Graph(), dtype, limit), graph.AddScalar(norm, 1e-6)), 1)
-	scaled := make([]*graph.Node, len(gradients))
-	for i, gradient := range gradients {
-		scaled[i] = graph.Mul(gradient, graph.ConvertDType(factor, gradient.DType()))
-	}
-	return scaled
+	return xslices.Map(gradients, func(gradient *graph.Node) *graph.Node {
+		return graph.Mul(gradient, graph.ConvertDType(factor, gradient.DType()))
+	})
 }
 
 // compressed returns the gradients in the type in which they travel, if they do.
@@ -202,15 +195,15 @@ type ShownGradient struct {
 // showGradients makes the gradients of all objectives, one after the other in one row, results of
 // the program: averaged over the ranks but not yet clipped.
 func (s *draft) showGradients(scopes []*model.Scope, gradients []*graph.Node) {
-	s.shown = nil
+	s.Shown = nil
 	for _, scope := range scopes {
 		for _, v := range Trained(scope, s.graph) {
-			s.shown = append(s.shown, ShownGradient{Name: v.Path()})
+			s.Shown = append(s.Shown, ShownGradient{Name: v.Path()})
 		}
 	}
 	flat := make([]*graph.Node, len(gradients))
 	for i, gradient := range gradients {
-		s.shown[i].Size = gradient.Shape().Size()
+		s.Shown[i].Size = gradient.Shape().Size()
 		flat[i] = graph.ConvertDType(graph.Reshape(gradient, gradient.Shape().Size()), dtypes.Float32)
 	}
 	if s.shownHere = flat[0]; len(flat) > 1 {

@@ -42,43 +42,23 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 	for state := range before {
 		ofModel[state] = state.InUseByGraph(g)
 	}
-	p.apply(store, g, variables, func(state *model.Variable) bool {
-		_, existed := before[state]
-		_, mine := p.whole[state.Path()]
-		return existed && !mine && !ofModel[state]
-	}, apply)
-	for state, weight := range stateOf(store, variables) {
-		length := p.world.PartLength(weight.Shape().Size())
-		if ofModel[state] || !state.InUseByGraph(g) || !slices.Equal(state.Shape().Dimensions, []int{length}) {
+	p.world.UpdateParts(store, g, variables, apply)
+	after := stateOf(store, variables)
+	for _, state := range slices.SortedFunc(maps.Keys(after), func(a, b *model.Variable) int { return strings.Compare(a.Path(), b.Path()) }) {
+		if ofModel[state] || !state.InUseByGraph(g) {
 			continue
 		}
-		shape := weight.Shape().Clone()
+		if _, mine := p.whole[state.Path()]; before[state] != nil && !mine {
+			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", Zero1, state.Path()))
+		}
+		shape := after[state].Shape().Clone()
+		if !slices.Equal(state.Shape().Dimensions, []int{p.world.PartLength(shape.Size())}) {
+			continue
+		}
 		shape.DType = state.DType()
 		p.whole[state.Path()] = shape
 		p.world.KeepOwn(state)
 	}
-}
-
-// apply lets an optimizer change this rank's parts of the variables. It panics if the optimizer
-// asks for state that another training run has left whole in the store.
-func (p *parts) apply(store *model.Store, g *graph.Graph, variables []*model.Variable, isForeign func(*model.Variable) bool, apply func()) {
-	defer func() {
-		failure := recover()
-		var others []string
-		for state := range stateOf(store, variables) {
-			refused := failure != nil && strings.Contains(fmt.Sprint(failure), state.Path()) // It has another shape.
-			if isForeign(state) && (refused || state.InUseByGraph(g)) {
-				others = append(others, state.Path())
-			}
-		}
-		switch {
-		case len(others) > 0:
-			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", Zero1, slices.Min(others)))
-		case failure != nil:
-			panic(failure)
-		}
-	}()
-	p.world.UpdateParts(store, g, variables, apply)
 }
 
 // stateOf lists an optimizer's variables for these weights, with the weights.
@@ -151,49 +131,49 @@ func (p *parts) cut(s *checkpoint.Snapshot, state map[string]bool) error {
 	return nil
 }
 
-// keep makes the ranks keep their parts of the state, which cut has put into the store: Fit may be
-// called again, and then shares the variables that it did not know.
-func (p *parts) keep(store *model.Store) {
-	if p == nil {
+// KeepParts makes the ranks keep their parts of the state that Resume has taken, before there is a
+// program: Fit may be called again, and then shares the variables that it did not know.
+func (s *Step) KeepParts() {
+	if s.parts == nil {
 		return
 	}
-	for v := range store.IterVariables() {
-		if _, mine := p.whole[v.Path()]; mine {
-			p.world.KeepOwn(v)
+	for v := range s.Store.IterVariables() {
+		if _, mine := s.parts.whole[v.Path()]; mine {
+			s.World.KeepOwn(v)
 		}
 	}
 }
 
-// join returns the whole state of which the ranks have parts, on rank 0. Before the first update of
-// a training run that was resumed, the parts are in what was restored. It is collective.
-func (p *parts) join(store *model.Store, restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
-	if p == nil {
+// WholeState returns, on rank 0, the state of which the ranks have parts: of the store or, before
+// the first update of a training run that was resumed, of what was restored. It is collective.
+func (s *Step) WholeState(restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
+	if s.parts == nil {
 		return nil, nil
 	}
-	have, err := p.own(store, restored)
+	have, err := s.ownParts(restored)
 	if err != nil {
 		return nil, err
 	}
 	all := map[string]*tensors.Tensor{}
-	for _, name := range slices.Sorted(maps.Keys(p.whole)) {
+	for _, name := range slices.Sorted(maps.Keys(s.parts.whole)) {
 		if have[name] == nil {
 			return nil, fmt.Errorf("%s: this rank's part of it is missing", name)
 		}
-		if all[name], err = p.world.JoinParts(have[name], p.whole[name]); err != nil {
+		if all[name], err = s.World.JoinParts(have[name], s.parts.whole[name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return all, nil
 }
 
-// own returns this rank's parts.
-func (p *parts) own(store *model.Store, restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
+// ownParts returns this rank's parts.
+func (s *Step) ownParts(restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
 	all := map[string]*tensors.Tensor{}
 	if restored != nil {
 		maps.Copy(all, restored.Tensors)
 	}
-	for v := range store.IterVariables() {
-		if _, ok := p.whole[v.Path()]; !ok || !v.HasValue() {
+	for v := range s.Store.IterVariables() {
+		if _, mine := s.parts.whole[v.Path()]; !mine || !v.HasValue() {
 			continue
 		}
 		value, err := v.Value()

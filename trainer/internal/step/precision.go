@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"gonbatch/internal/layerhooks"
@@ -64,15 +65,12 @@ func labelsFor(predictions, labels []*graph.Node) []*graph.Node {
 	if len(predictions) == 0 || !predictions[0].DType().IsFloat() {
 		return labels
 	}
-	dtype := predictions[0].DType()
-	fitting := make([]*graph.Node, len(labels))
-	for i, label := range labels {
-		fitting[i] = label
-		if !slices.ContainsFunc(predictions, func(p *graph.Node) bool { return p.DType() == label.DType() }) {
-			fitting[i] = convert(labels[i:i+1], dtype)[0]
+	return xslices.Map(labels, func(label *graph.Node) *graph.Node {
+		if slices.ContainsFunc(predictions, func(p *graph.Node) bool { return p.DType() == label.DType() }) {
+			return label
 		}
-	}
-	return fitting
+		return convert([]*graph.Node{label}, predictions[0].DType())[0]
+	})
 }
 
 // countable converts a step's first input so that metrics can use it. GoMLX's means count examples
@@ -86,12 +84,10 @@ func countable(inputs []*graph.Node) []*graph.Node {
 
 // convert converts the floating-point nodes to a type.
 func convert(nodes []*graph.Node, dtype dtypes.DType) []*graph.Node {
-	converted := make([]*graph.Node, len(nodes))
-	for i, node := range nodes {
-		converted[i] = node
+	return xslices.Map(nodes, func(node *graph.Node) *graph.Node {
 		if node.DType().IsFloat() && node.DType() != dtype {
-			converted[i] = graph.ConvertDType(node, dtype)
+			return graph.ConvertDType(node, dtype)
 		}
-	}
-	return converted
+		return node
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 )
@@ -46,7 +47,7 @@ func (s *Step) freeze(g *graph.Graph) (undo func()) {
 			}
 		}
 		if len(all) == before {
-			panic(fmt.Errorf("trainer: Freeze: the model has no trainable variable under %q, only under %q", scope, near(scope, others)))
+			panic(fmt.Errorf("trainer: Freeze: the model has no trainable variable under %q, only under %q", scope, Near(scope, others)))
 		}
 	}
 	setTrainable(all, false)
@@ -72,11 +73,7 @@ func factorOf(scales []Scale, path string) float64 {
 
 // valuesOf returns the values of variables in a graph.
 func valuesOf(g *graph.Graph, variables []*model.Variable) []*graph.Node {
-	all := make([]*graph.Node, len(variables))
-	for i, v := range variables {
-		all[i] = v.NodeValue(g)
-	}
-	return all
+	return xslices.Map(variables, func(v *model.Variable) *graph.Node { return v.NodeValue(g) })
 }
 
 // rescale multiplies the change of each variable since before by the variable's factor.
@@ -99,14 +96,14 @@ func (s *Step) checkScales(option string, scales []Scale) {
 			}
 		}
 		if !slices.ContainsFunc(all, func(path string) bool { return Under(path, scale.Scope) }) {
-			panic(fmt.Errorf("trainer: %s: the model has no variable that is trained under %q, only under %q", option, scale.Scope, near(scale.Scope, all)))
+			panic(fmt.Errorf("trainer: %s: the model has no variable that is trained under %q, only under %q", option, scale.Scope, Near(scale.Scope, all)))
 		}
 	}
 }
 
-// near returns the scopes and variables that are where a scope was looked for: in the deepest scope
+// Near returns the scopes and variables that are where a scope was looked for: in the deepest scope
 // above it that exists.
-func near(scope string, paths []string) (all []string) {
+func Near(scope string, paths []string) (all []string) {
 	above := path.Dir(scope)
 	for above != "/" && !slices.ContainsFunc(paths, func(path string) bool { return Under(path, above) }) {
 		above = path.Dir(above)

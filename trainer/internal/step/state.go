@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/checkpoint"
 )
@@ -53,14 +52,4 @@ func (s *Step) Resume(snapshot *checkpoint.Snapshot, state []string) error {
 		s.state[path] = true
 	}
 	return s.parts.cut(snapshot, s.state)
-}
-
-// KeepParts makes the ranks keep their parts of the state that Resume has taken, before there is a
-// program.
-func (s *Step) KeepParts() { s.parts.keep(s.Store) }
-
-// WholeState returns, on rank 0, the state of which the ranks have parts: of the store or, before
-// the first update of a training run that was resumed, of what was restored. It is collective.
-func (s *Step) WholeState(restored *checkpoint.Snapshot) (map[string]*tensors.Tensor, error) {
-	return s.parts.join(s.Store, restored)
 }

@@ -86,19 +86,21 @@ type Step struct {
 	Options
 	// Train, Eval and Predict check the batches for the programs.
 	Train, Eval, Predict Bounds
+	// Evaluation computes the losses and metrics of an evaluation.
+	Evaluation distributed.Evaluator
+	// Prediction is the model's program, which takes inputs without labels.
+	Prediction *distributed.Program
+	Built      bool            // The program of an update has been built.
+	Shown      []ShownGradient // What a program of UpdatesAndShows returns.
 
-	training   map[Kind]*distributed.Program
-	evaluation *evaluation
-	prediction *distributed.Program
-	division   *distributed.Division // Nil if there is one device.
-	parts      *parts                // Nil unless the ranks share the update.
-	lossScale  *lossScale            // Nil unless the precision needs it.
-	built      bool                  // The program of an update has been built.
-	state      map[string]bool       // The paths of the variables that the optimizers have created, also before the training was resumed.
-	fixed      map[string]bool       // The paths of the model's variables that no optimizer changes.
-	halves     map[string]bool       // The paths of the variables for which a model has asked in half precision.
-	shown      []ShownGradient       // Of the program that returns them.
-	said       map[string]bool       // See once.
+	training  map[Kind]*distributed.Program
+	division  *distributed.Division // Nil if there is one device.
+	parts     *parts                // Nil unless the ranks share the update.
+	lossScale *lossScale            // Nil unless the precision needs it.
+	state     map[string]bool       // The paths of the variables that the optimizers have created, also before the training was resumed.
+	fixed     map[string]bool       // The paths of the model's variables that no optimizer changes.
+	halves    map[string]bool       // The paths of the variables for which a model has asked in half precision.
+	said      map[string]bool       // See once.
 }
 
 // Kind is what a program of a training step does.
@@ -132,36 +134,25 @@ func New(o Options) (*Step, error) {
 			if kind == Accumulates {
 				return nil
 			}
-			s.built = true
+			s.Built = true
 			return o.AfterBuild()
 		})
 	}
-	s.evaluation = s.newEvaluation()
-	s.evaluation.program = program("evaluation", s.evaluation.build, nil)
-	s.prediction = program("prediction", func(inputs, _ []*graph.Node) []*graph.Node { return s.newDraft("", inputs, nil).predict() }, nil)
+	e := s.newEvaluation()
+	e.program = program("evaluation", e.build, nil)
+	s.Evaluation = e
+	s.Prediction = program("prediction", func(inputs, _ []*graph.Node) []*graph.Node { return s.newDraft("", inputs, nil).predict() }, nil)
 	return s, nil
 }
 
 // Training returns the program of a training step. Take reads its results.
 func (s *Step) Training(kind Kind) *distributed.Program { return s.training[kind] }
 
-// Evaluation returns what computes the losses and metrics of an evaluation.
-func (s *Step) Evaluation() distributed.Evaluator { return s.evaluation }
-
-// Prediction returns the model's program, which takes inputs without labels.
-func (s *Step) Prediction() *distributed.Program { return s.prediction }
-
 // Divides reports whether devices have parts of the weights.
 func (s *Step) Divides() bool { return s.division.Divides() }
 
-// Built reports whether the program of an update has been built.
-func (s *Step) Built() bool { return s.built }
-
 // ScalesLoss reports whether the precision needs a loss scale.
 func (s *Step) ScalesLoss() bool { return s.lossScale != nil }
-
-// Shown lists the gradients that a program of UpdatesAndShows returns.
-func (s *Step) Shown() []ShownGradient { return s.shown }
 
 // once reports whether something hasn't been checked, or said, before.
 func (s *Step) once(what string) bool {
