@@ -1,32 +1,42 @@
 package tcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net"
+	"slices"
 	"sync"
+
+	"gonbatch/distributed/network"
 )
 
 // Comm is this rank's place in the ring. Its methods are collective: all ranks must call them in
 // the same order. They may be called from any goroutine, but only one at a time.
 //
 // Ranks whose collectives differ fail, unless they wait for one another on different connections:
-// little data to reduce, and the groups of programs, have their own. Package watch ends these.
+// little data to reduce, and the groups of programs, may have their own. Package watch ends these.
 type Comm struct {
 	rank, size int
 	world      *team   // All ranks.
 	teams      []*team // Groups that have been used.
-	direct     *direct // Nil if the ring is all that connects the ranks.
+	direct     *direct
 	mu         sync.Mutex
 	scratch    []byte
 	closed     bool
 	broken     error // The first failure; nil if there was none.
 }
 
-func newComm(c Config, from, to net.Conn) *Comm {
-	comm := &Comm{rank: c.Rank, size: c.Size}
-	comm.world = worldTeam(comm, from, to)
-	return comm
+// newComm connects this rank, which listens for the others, to its neighbours.
+func newComm(ctx context.Context, c Config, l *network.Listener, r reply) (*Comm, error) {
+	comm := &Comm{rank: c.Rank, size: c.Size, direct: newDirect(c, l, r)}
+	comm.world = worldTeam(comm)
+	previous, next := comm.world.at(-1), comm.world.at(1)
+	if err := comm.direct.connect(ctx, slices.Compact([]int{previous, next})); err != nil {
+		comm.direct.close()
+		return nil, err
+	}
+	comm.world.from, comm.world.to = comm.world.member(-1), comm.world.member(1)
+	return comm, nil
 }
 
 // Rank returns this process's number, from 0 to Size()-1.
@@ -58,20 +68,10 @@ func (c *Comm) run(f func() error) error {
 		return fmt.Errorf("an earlier collective failed: %w", c.broken)
 	}
 	if c.broken = f(); c.broken != nil {
-		_ = c.hangUp() // c.broken has the reason.
+		c.direct.close()
 	}
 	return c.broken
 }
-
-// hangUp closes the connections.
-func (c *Comm) hangUp() error {
-	if c.direct != nil {
-		c.direct.close()
-	}
-	return errors.Join(c.world.to.conn.Close(), c.world.from.conn.Close())
-}
-
-func (c *Comm) neighbour(step int) int { return (c.rank + step + c.size) % c.size }
 
 // buffer returns scratch memory of n bytes.
 func (c *Comm) buffer(n int) []byte {
@@ -84,9 +84,6 @@ func (c *Comm) buffer(n int) []byte {
 // connect makes the direct connections to ranks that this one has none to. It is collective over
 // all ranks: each names those that it needs, and for which groups.
 func (c *Comm) connect(ranks []int, groups uint32) error {
-	if c.direct == nil {
-		return errors.New("no direct connections between ranks")
-	}
 	// When a checksum from every rank has arrived, all ranks are here, and nobody waits in vain.
 	sums := make([]uint32, c.size)
 	if err := c.world.gather(typeInt32, bytesOf([]uint32{groups}), bytesOf(sums)); err != nil {
@@ -97,7 +94,9 @@ func (c *Comm) connect(ranks []int, groups uint32) error {
 			return fmt.Errorf("rank %d divides the ranks into other groups: all ranks must name the same groups, in the same order", rank)
 		}
 	}
-	return c.direct.connect(ranks)
+	ctx, cancel := context.WithTimeout(c.direct.listener.Context(), c.direct.config.Timeout)
+	defer cancel()
+	return c.direct.connect(ctx, ranks)
 }
 
 // Broadcast replaces the data on every rank with the root's. All ranks must pass the same length.
@@ -141,8 +140,6 @@ func (c *Comm) Close() error {
 		return nil
 	}
 	c.closed = true
-	if c.broken != nil {
-		return nil // The connections are closed already.
-	}
-	return c.hangUp()
+	c.direct.close()
+	return nil
 }
