@@ -3,7 +3,7 @@
 
 #include "library.h"
 
-// gb_request is a call of MPI that another thread waits for. See gb_mpi_call.
+// gb_request is a call of MPI. See gb_mpi_call.
 typedef struct {
   int kind;
   const void *send;
@@ -13,7 +13,6 @@ typedef struct {
   const int64_t *form;  // That of a transport of package pjrt, or NULL.
   char *error;
   size_t error_size;
-  int result;
 } gb_request;
 
 // gb_team is the ranks that a collective is over.
