@@ -121,13 +121,29 @@ typedef struct {
 
 typedef gb_pjrt_error *(*gb_pjrt_compile_function)(gb_pjrt_compile_args *);
 
+// What takes only a client, an executable or the like: Destroy of all of them, and Event_Await.
 typedef struct {
   size_t struct_size;
   gb_pjrt_extension *extension_start;
-  void *client;
+  void *handle;
+} gb_pjrt_handle_args;
+
+// Device_GetDescription and LoadedExecutable_GetExecutable.
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *of;
+  void *part;
+} gb_pjrt_part_args;
+
+// A client's PlatformName and PlatformVersion, and a device description's Kind.
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *of;
   const char *text;
   size_t text_size;
-} gb_pjrt_client_text_args;  // PlatformName and PlatformVersion.
+} gb_pjrt_text_args;
 
 typedef struct {
   size_t struct_size;
@@ -136,13 +152,6 @@ typedef struct {
   void *const *devices;
   size_t num_devices;
 } gb_pjrt_addressable_devices_args;  // Also Devices.
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *device;
-  void *description;
-} gb_pjrt_get_description_args;
 
 typedef struct {
   int64_t value;
@@ -157,27 +166,6 @@ typedef struct {
   gb_pjrt_statistic peak_in_use, allocations, largest, limit;
   gb_pjrt_statistic reserved, peak_reserved, reservable, largest_free, pool, peak_pool;
 } gb_pjrt_memory_stats_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *description;
-  const char *kind;
-  size_t kind_size;
-} gb_pjrt_description_kind_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *loaded_executable;
-  void *executable;
-} gb_pjrt_get_executable_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *executable;
-} gb_pjrt_executable_destroy_args;
 
 typedef struct {
   size_t struct_size;
@@ -274,27 +262,9 @@ typedef struct {
 typedef struct {
   size_t struct_size;
   gb_pjrt_extension *extension_start;
-  void *client;
-} gb_pjrt_client_destroy_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
   void *description;
   int number;
 } gb_pjrt_description_number_args;  // Id and ProcessIndex.
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *executable;
-} gb_pjrt_loaded_executable_destroy_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *event;
-} gb_pjrt_event_await_args;
 
 typedef struct {
   size_t struct_size;
@@ -324,12 +294,6 @@ typedef struct {
   size_t num_options;
   void *topology;
 } gb_pjrt_topology_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *topology;
-} gb_pjrt_topology_destroy_args;
 
 typedef struct {
   size_t struct_size;

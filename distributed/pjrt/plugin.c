@@ -56,8 +56,7 @@ static void error_message(gb_pjrt_error_message_args *args) {
 }
 
 static gb_pjrt_error *error_code(gb_pjrt_error_code_args *args) {
-  if (!is_own(args->error))
-    return ((gb_pjrt_error * (*)(gb_pjrt_error_code_args *)) original->function[GB_PJRT_ERROR_GET_CODE])(args);
+  if (!is_own(args->error)) return GB_CALL(GB_PJRT_ERROR_GET_CODE, args);
   args->code = GB_PJRT_FAILED_PRECONDITION;
   return NULL;
 }
@@ -83,7 +82,7 @@ static gb_pjrt_error *compile(gb_pjrt_compile_args *args) {
 
 static gb_pjrt_error *execute(gb_pjrt_execute_args *args) {
   gb_flight_next();
-  return ((gb_pjrt_error * (*)(gb_pjrt_execute_args *)) original->function[GB_PJRT_LOADED_EXECUTABLE_EXECUTE])(args);
+  return GB_CALL(GB_PJRT_LOADED_EXECUTABLE_EXECUTE, args);
 }
 
 uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size) {
@@ -136,7 +135,14 @@ void gb_error_take(gb_pjrt_error *err, char *text, size_t size) {
   error_destroy(&destroy);
 }
 
-int gb_plugin_register(const char *target, const char *platform, void *handler, char *error, size_t error_size) {
+int gb_refused(gb_pjrt_error *err) {
+  char text[1];
+  if (err != NULL) gb_error_take(err, text, sizeof text);
+  return err != NULL;
+}
+
+int gb_plugin_register(const char *target, void *handler, char *error, size_t error_size) {
+  static const char platform[] = "Host";  // XLA's name of the CPU's memory.
   const gb_pjrt_ffi_extension *ffi = find_ffi_extension();
   if (ffi == NULL || ffi->register_handler == NULL) {
     snprintf(error, error_size, "it lacks the FFI extension (PJRT extension type %d)", GB_PJRT_EXTENSION_FFI);
