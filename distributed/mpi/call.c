@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "request.h"
-#include "signals.h"
 #include "yield.h"
 
 enum { THREAD_SERIALIZED = 2 };  // In both binary interfaces.
@@ -104,5 +103,3 @@ int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dty
   gb_request r = {.kind = kind, .send = in, .data = out, .count = count, .type = dtype, .form = form, .error = error, .error_size = error_size};
   return served(&r);
 }
-
-void gb_mpi_abort(int code) { gb_mpi.abort(gb_mpi.world, code); }

@@ -54,9 +54,6 @@ const errorSize = 4096
 
 var initialised sync.Mutex // Stays locked after MPI_Init_thread: MPI can't be initialised twice.
 
-// ErrNoLibrary is in the chain of Init's error if no MPI library could be opened.
-var ErrNoLibrary = errors.New("no MPI library could be opened")
-
 // Init opens the first candidate library (a path or soname) that can be opened, and initialises
 // MPI. It blocks until all ranks have called it.
 func Init(candidates []string) (*Comm, error) {
@@ -105,8 +102,8 @@ func open(candidates []string) (string, error) {
 		}
 		tried = append(tried, C.GoString(&text[0]))
 	}
-	return "", fmt.Errorf("mpi: %w: %s\nload your site's MPI module, install one (Debian: apt-get install openmpi-bin, or mpich), or set %s to the path of libmpi.so",
-		ErrNoLibrary, strings.Join(tried, "; "), rundir.EnvMPILibrary)
+	return "", fmt.Errorf("mpi: no MPI library could be opened: %s\nload your site's MPI module, install one (Debian: apt-get install openmpi-bin, or mpich), or set %s to the path of libmpi.so",
+		strings.Join(tried, "; "), rundir.EnvMPILibrary)
 }
 
 // Rank returns this process's number, from 0 to Size()-1.
@@ -190,11 +187,6 @@ func (c *Comm) Crowded() { C.gb_mpi_crowded() }
 // package pjrt.
 func (c *Comm) Transport() unsafe.Pointer {
 	return C.gb_mpi_transport
-}
-
-// Abort ends all ranks at once with the exit code. It does not return.
-func (c *Comm) Abort(code int) {
-	C.gb_mpi_abort(C.int(code))
 }
 
 // finalizeTime limits how long a rank waits for MPI_Finalize after all ranks have called Close.

@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "signals.h"
-
 struct gb_library gb_mpi;
 
 static void *symbol(const char *name, char *error, size_t error_size) {
@@ -60,37 +58,9 @@ int gb_mpi_open(const char *library, char *error, size_t error_size) {
     snprintf(error, error_size, "%s", dlerror());
     return 1;
   }
-#define FIND(field, name) \
-  if ((*(void **)&gb_mpi.field = symbol(name, error, error_size)) == NULL) return 1
-  FIND(init_thread, "MPI_Init_thread");
-  FIND(initialized, "MPI_Initialized");
-  FIND(finalize, "MPI_Finalize");
-  FIND(abort, "MPI_Abort");
-  FIND(comm_rank, "MPI_Comm_rank");
-  FIND(comm_size, "MPI_Comm_size");
-  FIND(comm_dup, "MPI_Comm_dup");
-  FIND(comm_split, "MPI_Comm_split");
-  FIND(comm_set_errhandler, "MPI_Comm_set_errhandler");
-  FIND(error_string, "MPI_Error_string");
-  FIND(get_library_version, "MPI_Get_library_version");
-  FIND(allreduce, "MPI_Allreduce");
-  FIND(bcast, "MPI_Bcast");
-  FIND(allgather, "MPI_Allgather");
-  FIND(alltoall, "MPI_Alltoall");
-  FIND(op_create, "MPI_Op_create");
-  FIND(reduce_scatter_block, "MPI_Reduce_scatter_block");
-  FIND(sendrecv, "MPI_Sendrecv");
-  FIND(reduce_local, "MPI_Reduce_local");
-  FIND(barrier, "MPI_Barrier");
-  FIND(iallreduce, "MPI_Iallreduce");
-  FIND(ibcast, "MPI_Ibcast");
-  FIND(iallgather, "MPI_Iallgather");
-  FIND(ialltoall, "MPI_Ialltoall");
-  FIND(ireduce_scatter_block, "MPI_Ireduce_scatter_block");
-  FIND(isend, "MPI_Isend");
-  FIND(irecv, "MPI_Irecv");
-  FIND(ibarrier, "MPI_Ibarrier");
-  FIND(test, "MPI_Test");
+#define FIND(field, name, parameters) \
+  if ((*(void **)&gb_mpi.field = symbol(#name, error, error_size)) == NULL) return 1;
+  GB_MPI_FUNCTIONS(FIND)
 #undef FIND
   find_handles();
   return 0;

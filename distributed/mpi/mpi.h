@@ -45,7 +45,4 @@ extern int64_t gb_mpi_share;
 // while it waits for others. All ranks must call it between the same calls.
 void gb_mpi_crowded(void);
 
-// gb_mpi_abort ends all ranks at once. It does not return.
-void gb_mpi_abort(int code);
-
 #endif

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -18,23 +19,9 @@ const (
 	AllToAll
 )
 
-func (k Kind) String() string {
-	switch k {
-	case AllReduce:
-		return "all-reduce"
-	case Broadcast:
-		return "broadcast"
-	case AllGather:
-		return "all-gather"
-	case Barrier:
-		return "barrier"
-	case ReduceScatter:
-		return "reduce-scatter"
-	case AllToAll:
-		return "all-to-all"
-	}
-	return "collective"
-}
+var kindNames = map[Kind]string{AllReduce: "all-reduce", Broadcast: "broadcast", AllGather: "all-gather", Barrier: "barrier", ReduceScatter: "reduce-scatter", AllToAll: "all-to-all"}
+
+func (k Kind) String() string { return cmp.Or(kindNames[k], "collective") }
 
 // The element types of collectives, with XLA's numbers (xla::PrimitiveType).
 const (
