@@ -1,5 +1,5 @@
-// Calls MPI. XLA calls collectives from its own threads, and Go moves goroutines between threads: MPI
-// must support calls from any thread, one at a time (MPI_THREAD_SERIALIZED).
+// Calls MPI. XLA calls collectives from its own threads, and Go moves goroutines between threads:
+// MPI must support calls from any thread, one at a time (MPI_THREAD_SERIALIZED).
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -119,7 +119,8 @@ func (c *Comm) Library() string { return c.library }
 func (c *Comm) Version() string { return c.version }
 
 // AllReduce replaces the values on every rank with their sum over all ranks, element by element.
-// Every rank must call it with the same length, in the same order relative to its other collectives.
+// Every rank must call it with the same length, in the same order relative to its other
+// collectives.
 func (c *Comm) AllReduce(values []float64) error {
 	if len(values) == 0 {
 		return nil

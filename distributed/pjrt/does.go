@@ -111,8 +111,8 @@ func collectiveTarget(ranks int) string { return fmt.Sprintf("gonbatch_collectiv
 // inPlace reports whether the collective needs no memory besides its operand's.
 func (d does) inPlace() bool { return d.op == allReduce || d.op == broadcast || d.part == inPlace }
 
-// form returns the numbers that tell a custom call what to do: the kind, whether it is in place, and
-// the form of a transport.
+// form returns the numbers that tell a custom call what to do: the kind, whether it is in place,
+// and the form of a transport.
 func (d does) form() []int {
 	form := []int{int(d.op), number(d.inPlace()), d.detail(), int(d.reduction), d.root, d.groups.ranks()}
 	return append(form, d.groups.places()...)

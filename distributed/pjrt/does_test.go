@@ -51,8 +51,8 @@ func TestRewriteForms(t *testing.T) {
 		want     []string
 	}{
 		"custom call": {customCall{}, []string{
-			// The kind, whether it is in place, the number for reports, the reduction, the root, the
-			// ranks and their places.
+			// The kind, whether it is in place, the number for reports, the reduction, the root,
+			// the ranks and their places.
 			`%form = "stablehlo.constant"() { value = dense<[2, 1, 8177837120660963332, 0, 1, 4, 0, 0, 1, 0, 1, 1, 0, 1]> : tensor<14xi64> }`,
 			`%result = "stablehlo.custom_call"(%x, %after, %form) { call_target_name = "gonbatch_collective_2_over_4", api_version = 4 : i32, has_side_effect = true, backend_config = {}, output_operand_aliases = [#`,
 			" : (tensor<3xui8>, tensor<f32>, tensor<14xi64>) -> tensor<3xui8>",

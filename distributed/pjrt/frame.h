@@ -15,8 +15,8 @@ int gb_frame_prepares(const gb_ffi_call_frame *frame);
 int64_t gb_count(const gb_ffi_buffer *b);
 
 // The handlers of XLA's custom calls. gb_collective_call runs a collective, whose form is an
-// operand: see does.go. gb_start_call and gb_finish_call are the halves of a sum over all ranks that
-// runs while the program computes. gb_generator_call is for random bits.
+// operand: see does.go. gb_start_call and gb_finish_call are the halves of a sum over all ranks
+// that runs while the program computes. gb_generator_call is for random bits.
 gb_ffi_error *gb_collective_call(gb_ffi_call_frame *frame);
 gb_ffi_error *gb_start_call(gb_ffi_call_frame *frame);
 gb_ffi_error *gb_finish_call(gb_ffi_call_frame *frame);

@@ -72,9 +72,9 @@ static int is_form(const gb_ffi_buffer *b) {
   return b->dtype == GB_FFI_S64 && length >= FORM_PLACES && length == FORM_PLACES + 2 * ((const int64_t *)b->data)[FORM_RANKS];
 }
 
-// It takes (x, after, form). `after` only orders the collectives of a program, by a data dependency.
-// In place, x has the memory of the result: that of an all-gather then has room for the values of
-// all ranks.
+// It takes (x, after, form). `after` only orders the collectives of a program, by a data
+// dependency. In place, x has the memory of the result: that of an all-gather then has room for the
+// values of all ranks.
 gb_ffi_error *gb_collective_call(gb_ffi_call_frame *frame) {
   gb_ffi_error *failure;
   if (skipped(frame, 3, 1, &failure)) return failure;

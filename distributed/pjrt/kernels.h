@@ -47,9 +47,9 @@ gb_ffi_error *gb_columns_call(gb_ffi_call_frame *frame);
 gb_ffi_error *gb_adam_call(gb_ffi_call_frame *frame);
 gb_ffi_error *gb_trained_product_call(gb_ffi_call_frame *frame);
 
-// Those that update a part of a variable take the whole weight, moment1 and moment2 of the part, the
-// element where the part begins (int64), and the other operands. They return the whole weight and
-// the moments of the part. The weight has the same memory before and after.
+// Those that update a part of a variable take the whole weight, moment1 and moment2 of the part,
+// the element where the part begins (int64), and the other operands. They return the whole weight
+// and the moments of the part. The weight has the same memory before and after.
 gb_ffi_error *gb_adam_part_call(gb_ffi_call_frame *frame);
 gb_ffi_error *gb_trained_product_part_call(gb_ffi_call_frame *frame);
 

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"gonbatch/distributed/network"
-	"gonbatch/internal/plural"
 )
 
 // direct has the connections to other ranks. Those to the neighbors are made first, the others when
@@ -120,8 +119,8 @@ func (d *direct) addressesOf(rank int) ([]string, error) {
 		return d.next, nil
 	}
 	all, err := d.addresses()
-	if err != nil || rank >= len(all) {
-		return nil, fmt.Errorf("reach rank %d: rank 0 sent the addresses of %s: %v", rank, plural.Of(len(all), "rank"), err)
+	if err != nil {
+		return nil, fmt.Errorf("reach rank %d: the addresses that rank 0 sent: %w", rank, err)
 	}
 	return all[rank], nil
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // A hub gets two states a second from each rank, and the first messages of a thousand ranks at
-// once. So states are binary, without a description of their types. The other messages are rare, and
-// JSON.
+// once. So states are binary, without a description of their types. The other messages are rare,
+// and JSON.
 
 // The first byte of a report.
 const (
