@@ -80,26 +80,15 @@ int gb_mpi_init(int *rank, int *size, char *version, size_t version_size, char *
   return 0;
 }
 
-// served runs a request, one at a time.
-static int served(gb_request *r) {
-  int result = 1;
-  pthread_mutex_lock(&lock);
-  if (running)
-    result = serve(r);
-  else
-    snprintf(r->error, r->error_size, "rank %d of %d: MPI is not running: it was finalized or never started", gb_all_ranks.place, gb_all_ranks.size);
-  pthread_mutex_unlock(&lock);
-  return result;
-}
-
-int gb_mpi_call(int kind, const void *send, void *data, int64_t count, int type, int root, char *error,
-                size_t error_size) {
-  gb_request r = {.kind = kind, .send = send, .data = data, .count = count, .type = type, .root = root, .error = error, .error_size = error_size};
-  return served(&r);
-}
-
 int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dtype, const int64_t *form, char *error,
                      size_t error_size) {
   gb_request r = {.kind = kind, .send = in, .data = out, .count = count, .type = dtype, .form = form, .error = error, .error_size = error_size};
-  return served(&r);
+  int result = 1;
+  pthread_mutex_lock(&lock);
+  if (running)
+    result = serve(&r);  // The lock makes it the only call.
+  else
+    snprintf(error, error_size, "rank %d of %d: MPI is not running: it was finalized or never started", gb_all_ranks.place, gb_all_ranks.size);
+  pthread_mutex_unlock(&lock);
+  return result;
 }

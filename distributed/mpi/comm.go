@@ -167,7 +167,8 @@ func (c *Comm) call(kind int, send, data unsafe.Pointer, count, dtype, root int)
 	if data != nil {
 		pin.Pin(data)
 	}
-	if C.gb_mpi_call(C.int(kind), send, data, C.int64_t(count), C.int(dtype), C.int(root), &text[0], errorSize) != 0 {
+	form := [4]C.int64_t{C.int64_t(root) << 2, 0, C.int64_t(root), 0} // See Transport in package pjrt.
+	if C.gb_mpi_transport(C.int(kind), send, data, C.int64_t(count), C.int(dtype), &form[0], &text[0], errorSize) != 0 {
 		return fmt.Errorf("mpi: %s", C.GoString(&text[0]))
 	}
 	return nil

@@ -19,14 +19,8 @@ int gb_mpi_open(const char *library, char *error, size_t error_size);
 // or 1 and an error text.
 int gb_mpi_init(int *rank, int *size, char *version, size_t version_size, char *error, size_t error_size);
 
-// gb_mpi_call runs one collective over all ranks, or finalizes MPI. Those that reduce, sum. Only
-// all-gather, reduce-scatter and all-to-all use send. count is in elements: for these, those of a
-// rank's part of the larger of send and data. It may be called from any thread. It returns 0, or 1
-// and an error text.
-int gb_mpi_call(int kind, const void *send, void *data, int64_t count, int type, int root, char *error,
-                size_t error_size);
-
-// gb_mpi_transport is a transport of package pjrt.
+// gb_mpi_transport is a transport of package pjrt. It runs the other kinds too, for which only `data`
+// matters, if at all. It may be called from any thread.
 int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dtype, const int64_t *form, char *error,
                      size_t error_size);
 

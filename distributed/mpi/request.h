@@ -3,14 +3,14 @@
 
 #include "library.h"
 
-// gb_request is a call of MPI. See gb_mpi_call.
+// gb_request is a call of gb_mpi_transport.
 typedef struct {
   int kind;
   const void *send;
   void *data;
   int64_t count;
-  int type, root;
-  const int64_t *form;  // That of a transport of package pjrt, or NULL.
+  int type;
+  const int64_t *form;  // It may be NULL.
   char *error;
   size_t error_size;
 } gb_request;

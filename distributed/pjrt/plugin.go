@@ -77,7 +77,10 @@ const errorSize = 1024
 var (
 	mu     sync.Mutex
 	loaded = map[string]string{} // platform -> path
-	ranks  int                   // The number of ranks of collectives; 0 if not set yet.
+
+	version C.gb_pjrt_version // That of the plugin.
+
+	ranks int // The number of ranks of collectives; 0 if not set yet.
 
 	theLowering lowering // How collectives are lowered; nil if not set yet.
 )
@@ -104,13 +107,13 @@ func Load(platform, path string) error {
 	defer C.free(unsafe.Pointer(cPath))
 	var text [errorSize]C.char
 	api := C.gb_plugin_load(cPath, &text[0], errorSize)
-	if api == 0 {
+	if api == nil {
 		return fmt.Errorf("pjrt: can't load the XLA plugin %s: %s", path, C.GoString(&text[0]))
 	}
-	if err := pjrt.RegisterPreloadedPlugin(platform, uintptr(api)); err != nil {
+	if err := pjrt.RegisterPreloadedPlugin(platform, uintptr(unsafe.Pointer(api))); err != nil {
 		return fmt.Errorf("pjrt: can't start the XLA plugin %s: %w", path, err)
 	}
-	loaded[platform] = path
+	loaded[platform], version = path, api.version
 	return nil
 }
 
@@ -118,12 +121,7 @@ func Load(platform, path string) error {
 func Version() (major, minor int) {
 	mu.Lock()
 	defer mu.Unlock()
-	if len(loaded) == 0 {
-		return 0, 0
-	}
-	var cMajor, cMinor C.int
-	C.gb_plugin_version(&cMajor, &cMinor)
-	return int(cMajor), int(cMinor)
+	return int(version.major_version), int(version.minor_version)
 }
 
 // RegisterTransport makes the collectives of programs use the transport, over the given number of

@@ -16,8 +16,8 @@ typedef int (*gb_transport)(int kind, const void *in, void *out, int64_t count, 
                             char *error, size_t error_size);
 
 // gb_plugin_load opens the PJRT plugin at path. It returns the API table for go-xla, whose compile
-// call rewrites programs first, or 0 and a text in `error`.
-uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size);
+// call rewrites programs first, or NULL and a text in `error`.
+const gb_pjrt_api *gb_plugin_load(const char *path, char *error, size_t error_size);
 
 // gb_set_transport sets what all collectives use, and the number of ranks.
 void gb_set_transport(gb_transport transport, int ranks);
@@ -25,9 +25,6 @@ void gb_set_transport(gb_transport transport, int ranks);
 // gb_plugin_register registers the handler of a custom call with the loaded plugin under the name
 // `target`, which must stay valid.
 int gb_plugin_register(const char *target, void *handler, char *error, size_t error_size);
-
-// gb_plugin_version returns the PJRT API version of the loaded plugin.
-void gb_plugin_version(int *major, int *minor);
 
 // gb_plugin_function returns a function of the loaded plugin, by its index in the table (abi.h).
 // GB_CALL calls one that takes a struct and returns an error.

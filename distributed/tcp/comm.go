@@ -110,7 +110,7 @@ func (c *Comm) Broadcast(data []byte, root int) error {
 // AllGather returns the data of every rank, in order of rank. All ranks must pass the same length.
 func (c *Comm) AllGather(data []byte) ([][]byte, error) {
 	flat := make([]byte, len(data)*c.size)
-	if err := c.gather(data, flat); err != nil {
+	if err := c.do("all-gather", func() error { return c.world.gather(typeUint8, data, flat) }); err != nil {
 		return nil, err
 	}
 	all := make([][]byte, c.size)
@@ -118,11 +118,6 @@ func (c *Comm) AllGather(data []byte) ([][]byte, error) {
 		all[i] = flat[i*len(data) : (i+1)*len(data) : (i+1)*len(data)]
 	}
 	return all, nil
-}
-
-// gather puts the data of all ranks into `into`, in order of rank.
-func (c *Comm) gather(data, into []byte) error {
-	return c.do("all-gather", func() error { return c.world.gather(typeUint8, data, into) })
 }
 
 // Barrier returns when all ranks have called it.
