@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"gonbatch/distributed/network"
@@ -26,16 +25,25 @@ type Comm struct {
 	broken     error // The first failure; nil if there was none.
 }
 
-// newComm connects this rank, which listens for the others, to its neighbours.
+// newComm connects this rank, which listens for the others, to its neighbours. Two ranks have two
+// connections, so that in the ring each of them moves data in one direction: that is faster.
 func newComm(ctx context.Context, c Config, l *network.Listener, r reply) (*Comm, error) {
 	comm := &Comm{rank: c.Rank, size: c.Size, direct: newDirect(c, l, r)}
-	comm.world = worldTeam(comm)
-	previous, next := comm.world.at(-1), comm.world.at(1)
-	if err := comm.direct.connect(ctx, slices.Compact([]int{previous, next})); err != nil {
+	t := worldTeam(comm)
+	previous, next := t.at(-1), t.at(1)
+	from, to := previous, next
+	switch {
+	case c.Size == 2 && c.Rank == 0:
+		from += c.Size
+	case c.Size == 2:
+		to += c.Size
+	}
+	if err := comm.direct.connect(ctx, []int{from, to}); err != nil {
 		comm.direct.close()
 		return nil, err
 	}
-	comm.world.from, comm.world.to = comm.world.member(-1), comm.world.member(1)
+	t.from, t.to = link{previous, comm.direct.conns[from]}, link{next, comm.direct.conns[to]}
+	comm.world = t
 	return comm, nil
 }
 

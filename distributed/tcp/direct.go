@@ -21,10 +21,10 @@ type direct struct {
 	next      []string                   // The addresses of the next rank.
 	addresses func() ([][]string, error) // Those of all ranks.
 	listener  *network.Listener
-	conns     map[int]net.Conn // By rank.
+	conns     map[int]net.Conn // By rank; a second one to the same rank by that plus the size.
 
 	mu      sync.Mutex
-	arrived map[int]chan net.Conn // By rank: those that have connected to this one.
+	arrived map[int]chan net.Conn // Those that others have made, likewise.
 }
 
 func newDirect(c Config, l *network.Listener, r reply) *direct {
@@ -37,19 +37,19 @@ func newDirect(c Config, l *network.Listener, r reply) *direct {
 // keyOf returns the key for connections to a rank: an address may lead to another rank of the job.
 func (d *direct) keyOf(rank int) network.Key { return d.key.For(fmt.Sprintf("to rank %d", rank)) }
 
-// connect makes the missing connections to these ranks, each of which does so too.
-func (d *direct) connect(ctx context.Context, ranks []int) error {
+// connect makes the missing ones of these connections, as the ranks at their other ends do too.
+func (d *direct) connect(ctx context.Context, numbers []int) error {
 	var group sync.WaitGroup
-	made, errs := make([]net.Conn, len(ranks)), make([]error, len(ranks))
-	for i, rank := range ranks {
-		if rank != d.config.Rank && d.conns[rank] == nil {
-			group.Go(func() { made[i], errs[i] = d.one(ctx, rank) })
+	made, errs := make([]net.Conn, len(numbers)), make([]error, len(numbers))
+	for i, number := range numbers {
+		if number != d.config.Rank && d.conns[number] == nil {
+			group.Go(func() { made[i], errs[i] = d.one(ctx, number) })
 		}
 	}
 	group.Wait()
-	for i, rank := range ranks {
+	for i, number := range numbers {
 		if made[i] != nil {
-			d.conns[rank] = made[i]
+			d.conns[number] = made[i]
 		}
 	}
 	return errors.Join(errs...)
@@ -63,7 +63,7 @@ func (d *direct) close() {
 	}
 }
 
-// accept takes a connection, which begins with the other rank's number: it may reach this rank in
+// accept takes a connection, which begins with its number: the other rank may reach this one in
 // several ways, and uses one.
 func (d *direct) accept(conn net.Conn) {
 	number, over := make([]byte, 8), d.listener.Context()
@@ -79,21 +79,22 @@ func (d *direct) accept(conn net.Conn) {
 	}
 }
 
-// from returns the channel for a rank's connection.
-func (d *direct) from(rank int) chan net.Conn {
+// from returns the channel for a connection that another rank makes.
+func (d *direct) from(number int) chan net.Conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.arrived[rank] == nil {
-		d.arrived[rank] = make(chan net.Conn)
+	if d.arrived[number] == nil {
+		d.arrived[number] = make(chan net.Conn)
 	}
-	return d.arrived[rank]
+	return d.arrived[number]
 }
 
-// one makes the connection to a rank.
-func (d *direct) one(ctx context.Context, rank int) (net.Conn, error) {
+// one makes a connection. Its number at the other end is that of this rank likewise.
+func (d *direct) one(ctx context.Context, number int) (net.Conn, error) {
+	rank := number % d.config.Size
 	if rank < d.config.Rank {
 		select {
-		case conn := <-d.from(rank):
+		case conn := <-d.from(number):
 			return conn, nil
 		case <-ctx.Done():
 			return nil, fmt.Errorf("rank %d did not connect within %v: %w", rank, d.config.Timeout, ctx.Err())
@@ -107,7 +108,7 @@ func (d *direct) one(ctx context.Context, rank int) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, addresses, err)
 	}
-	if _, err := conn.Write(binary.LittleEndian.AppendUint64(nil, uint64(d.config.Rank))); err != nil {
+	if _, err := conn.Write(binary.LittleEndian.AppendUint64(nil, uint64(d.config.Rank+number-rank))); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, addresses, err)
 	}
