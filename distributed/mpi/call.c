@@ -39,7 +39,6 @@ static int serve(gb_request *r) {
       code = gb_mpi.barrier(gb_mpi.end);
       return code == 0 ? 0 : gb_failed("MPI_Barrier", code, r->error, r->error_size);
     case GB_MPI_FINALIZE:
-      running = 0;
       code = gb_mpi.finalize();
       return code == 0 ? 0 : gb_failed("MPI_Finalize", code, r->error, r->error_size);
   }
@@ -83,12 +82,14 @@ int gb_mpi_init(int *rank, int *size, char *version, size_t version_size, char *
 int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dtype, const int64_t *form, char *error,
                      size_t error_size) {
   gb_request r = {.kind = kind, .send = in, .data = out, .count = count, .type = dtype, .form = form, .error = error, .error_size = error_size};
-  int result = 1;
   pthread_mutex_lock(&lock);
-  if (running)
-    result = serve(&r);  // The lock makes it the only call.
-  else
-    snprintf(error, error_size, "rank %d of %d: MPI is not running: it was finalized or never started", gb_all_ranks.place, gb_all_ranks.size);
+  int result = 1, runs = running;
+  if (kind == GB_MPI_FINALIZE) running = 0;
+  if (running) result = serve(&r);  // The lock makes it the only call.
   pthread_mutex_unlock(&lock);
+  if (!runs)
+    snprintf(error, error_size, "rank %d of %d: MPI is not running: it was finalized or never started", gb_all_ranks.place, gb_all_ranks.size);
+  else if (kind == GB_MPI_FINALIZE)
+    result = serve(&r);  // It may never return, so no call waits for it.
   return result;
 }

@@ -316,6 +316,9 @@ func TestStuckFinalize(t *testing.T) {
 			mpi.SetFinalizeTime(time.Second)
 		}
 		err = comm.Close()
+		if late := comm.Barrier(); late == nil || !strings.Contains(late.Error(), "MPI is not running") {
+			err = fmt.Errorf("a barrier after Close: %w", late)
+		}
 		if rank == 1 {
 			if err := os.WriteFile(os.Getenv(stuckFile), fmt.Append(nil, errors.Is(err, mpi.ErrNotFinalized), " ", err), 0o600); err != nil {
 				t.Error(err)
