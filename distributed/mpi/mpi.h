@@ -19,8 +19,8 @@ int gb_mpi_open(const char *library, char *error, size_t error_size);
 // or 1 and an error text.
 int gb_mpi_init(int *rank, int *size, char *version, size_t version_size, char *error, size_t error_size);
 
-// gb_mpi_transport is a transport of package pjrt. It runs the other kinds too, for which only `data`
-// matters, if at all. It may be called from any thread.
+// gb_mpi_transport is a transport of package pjrt. It runs the other kinds too, which take no
+// values. It may be called from any thread.
 int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dtype, const int64_t *form, char *error,
                      size_t error_size);
 

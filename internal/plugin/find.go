@@ -20,6 +20,7 @@ type Plugin struct {
 	Platform string
 	Path     string // Path of the library; it may be a link, and its name may include a version.
 	Version  string // Version from the file's name; empty if the name has none.
+	Origin   string // Origin says why this place was searched.
 }
 
 // Find looks for the plugin without installing it. Its error lists every place.
@@ -57,7 +58,7 @@ func find(opts Options) (Plugin, error) {
 			return Plugin{}, fmt.Errorf("plugin: %s: %w", at.dir, err)
 		}
 		if path, version := library(dir, opts.Platform); path != "" {
-			return Plugin{Platform: opts.Platform, Path: path, Version: version}, nil
+			return Plugin{Platform: opts.Platform, Path: path, Version: version, Origin: at.origin}, nil
 		}
 	}
 	return Plugin{}, notFound(opts, all)
