@@ -91,7 +91,8 @@ func (m *member) prefer(host net.Addr) {
 type reply struct {
 	// Next has the addresses of the next rank.
 	Next []string
-	// All has those of all ranks, as JSON: it is the same for all ranks, and few need it.
+	// All has those of all ranks, as JSON: it is the same for all ranks, and few need it. Nobody
+	// needs those of rank 0: of two ranks, the lower one connects.
 	All []byte
 	// Key is the key of the ring.
 	Key     network.Key
