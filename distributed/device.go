@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -205,13 +206,7 @@ func chooseDevices(want, platform string, size, numCPUs int) (int, error) {
 }
 
 // powerOfTwo returns the largest power of two that is not larger than n.
-func powerOfTwo(n int) int {
-	p := 1
-	for p*2 <= n {
-		p *= 2
-	}
-	return p
-}
+func powerOfTwo(n int) int { return 1 << (bits.Len(uint(n)) - 1) }
 
 // deviceOptions returns the options of XLA's client. If there are several ranks on GPUs, each
 // client sees only its rank's GPU.

@@ -130,7 +130,7 @@ func loaderAgainstLoop(t *testing.T) {
 			var want []string
 			most := 1 + rng.IntN(2*steps)
 			for ; step < steps && len(want) < most; step++ {
-				want = append(want, fmt.Sprint(epoch, s.Shard(s.Epoch(epoch), step, w.Rank())))
+				want = append(want, fmt.Sprint(epoch, s.Shards(s.Epoch(epoch), step, w.Rank(), 1)))
 			}
 			if got := loaded(t, l, most); !slices.Equal(got, want) || l.Steps() != steps {
 				t.Fatalf("%+v, %d examples: got %v, want %v", o, ds.n, got, want)

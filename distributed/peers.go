@@ -96,14 +96,12 @@ func (alone) Close() error                            { return nil }
 // overTCP is the communicator of a job started by torchrun, or by submit as torchrun does.
 type overTCP struct{ *tcp.Comm }
 
-func (overTCP) String() string                     { return "a TCP ring" }
-func (overTCP) InMemory() bool                     { return false }
-func (overTCP) Crowded()                           {} // It sleeps while it waits.
-func (c overTCP) AllReduce(values []float64) error { return tcp.AllReduce(c.Comm, values) }
+func (overTCP) String() string { return "a TCP ring" }
+func (overTCP) InMemory() bool { return false }
+func (overTCP) Crowded()       {} // It sleeps while it waits.
 
 // overMPI is the communicator of a job started by mpirun or srun.
 type overMPI struct{ *mpi.Comm }
 
-func (m overMPI) String() string                   { return m.Version() }
-func (m overMPI) InMemory() bool                   { m.Comm.InMemory(); return true }
-func (m overMPI) AllReduce(values []float64) error { return mpi.AllReduce(m.Comm, values) }
+func (m overMPI) String() string { return m.Version() }
+func (m overMPI) InMemory() bool { m.Comm.InMemory(); return true }

@@ -25,7 +25,7 @@ func (w *World) joinProcesses(ctx context.Context) error {
 
 // enterInProgram reports a compiled program's collective to the watch.
 func (w *World) enterInProgram(kind, dtype, count, detail int) (leave func(error) error) {
-	return w.watch.EnterCollective(watch.Collective{Kind: watch.Kind(kind), Type: dtype, Count: int64(count), Detail: int64(detail)})
+	return w.watch.EnterCollective(watch.Collective{Kind: watch.Kind(kind), Type: int32(dtype), Count: int64(count), Detail: int64(detail)})
 }
 
 // storePlace is the address of rank 0's store, or the reason why there is none.

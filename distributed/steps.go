@@ -36,24 +36,19 @@ func iterate[B any](batches iter.Seq2[B, error], run func(i int, batch B) ([]*te
 	return func(yield func([]*tensors.Tensor, error) bool) {
 		i := 0
 		for batch, err := range batches {
-			ok := yield(step(batch, err, func(batch B) ([]*tensors.Tensor, error) { return run(i, batch) }))
-			if !ok {
+			var metrics []*tensors.Tensor
+			if err == nil {
+				metrics, err = run(i, batch)
+				if failed, ok := errors.AsType[*load.Error](err); ok {
+					err = failed // Without what GoMLX says around it: the graph was right.
+				}
+			}
+			if !yield(metrics, err) {
 				return
 			}
 			i++
 		}
 	}
-}
-
-func step[B any](batch B, err error, run func(B) ([]*tensors.Tensor, error)) ([]*tensors.Tensor, error) {
-	if err != nil {
-		return nil, err
-	}
-	metrics, err := run(batch)
-	if failed, ok := errors.AsType[*load.Error](err); ok {
-		err = failed // Without what GoMLX says around it: the graph was right.
-	}
-	return metrics, err
 }
 
 func finalize(all []*tensors.Tensor) error {

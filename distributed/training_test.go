@@ -228,7 +228,7 @@ func TestOneProgram(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("XLA dumped no programs: %v", err)
 	}
-	call := regexp.MustCompile(`custom-call\(.*custom_call_target="gonbatch_all_reduce_sum_over_2"`)
+	call := regexp.MustCompile(`custom-call\(.*custom_call_target="gonbatch_collective_2_over_2"`)
 	var with []string
 	for _, file := range files {
 		if strings.Contains(file, "gonbatch_probe") {

@@ -78,7 +78,7 @@ static int compile(void *topology, const gb_aot_request *request, gb_aot_result 
   if (failed(CALL(GB_PJRT_COMPILE, &args), "compile", error, error_size)) return 1;
   int bad = read_memory(args.executable, &result->memory, error, error_size) ||
             read_program(args.executable, result, error, error_size);
-  gb_pjrt_executable_destroy_args destroy = {.struct_size = sizeof destroy, .executable = args.executable};
+  gb_pjrt_handle_args destroy = {.struct_size = sizeof destroy, .handle = args.executable};
   char text[1];
   failed(CALL(GB_PJRT_EXECUTABLE_DESTROY, &destroy), "destroy", text, sizeof text);
   return bad;
@@ -91,7 +91,7 @@ int gb_aot_compile(const gb_aot_request *request, gb_aot_result *result, char *e
                                   .num_options = 2};
   if (failed(CALL(GB_PJRT_TOPOLOGY_CREATE, &create), "topology", error, error_size)) return 1;
   int bad = compile(create.topology, request, result, error, error_size);
-  gb_pjrt_topology_destroy_args destroy = {.struct_size = sizeof destroy, .topology = create.topology};
+  gb_pjrt_handle_args destroy = {.struct_size = sizeof destroy, .handle = create.topology};
   char text[1];
   failed(CALL(GB_PJRT_TOPOLOGY_DESTROY, &destroy), "destroy", text, sizeof text);
   return bad;

@@ -23,17 +23,11 @@ const (
 )
 
 func (o Op) String() string {
-	switch o {
-	case Sum:
-		return "sum"
-	case Mean:
-		return "mean"
-	case Min:
-		return "min"
-	case Max:
-		return "max"
+	name, ok := map[Op]string{Sum: "sum", Mean: "mean", Min: "min", Max: "max"}[o]
+	if !ok {
+		return "unknown operation"
 	}
-	return "unknown operation"
+	return name
 }
 
 // reduction is what the program's collective does. A mean is a sum that is divided.

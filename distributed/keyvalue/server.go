@@ -3,10 +3,10 @@ package keyvalue
 import (
 	"context"
 	"encoding/gob"
-	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"gonbatch/distributed/network"
@@ -62,17 +62,11 @@ type request struct {
 	Value      []byte
 }
 
-// outcome is the result of an operation.
-type outcome int
-
-const (
-	done outcome = iota + 1
-	exists
-	notFound
-)
+// outcomes are the errors of operations, by their numbers in replies. They begin with none.
+var outcomes = []error{nil, ErrExists, ErrNotFound}
 
 type reply struct {
-	Outcome outcome
+	Outcome int
 	Value   []byte
 }
 
@@ -116,13 +110,8 @@ func (s *Server) answer(conn net.Conn, r request) (reply, bool) {
 	default:
 		return reply{}, false
 	}
-	switch {
-	case errors.Is(err, ErrExists):
-		return reply{Outcome: exists}, true
-	case errors.Is(err, ErrNotFound):
-		return reply{Outcome: notFound}, true
-	}
-	return reply{Outcome: done, Value: value}, err == nil
+	outcome := slices.Index(outcomes, err)
+	return reply{Outcome: outcome, Value: value}, outcome >= 0
 }
 
 // untilGone returns a context that ends with the listener, or with the connection, on which the

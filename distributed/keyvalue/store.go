@@ -138,13 +138,8 @@ func exchange(conn net.Conn, r request) (answer reply, err error) {
 }
 
 func (r reply) result() ([]byte, error) {
-	switch r.Outcome {
-	case done:
-		return r.Value, nil
-	case exists:
-		return nil, ErrExists
-	case notFound:
-		return nil, ErrNotFound
+	if r.Outcome < 0 || r.Outcome >= len(outcomes) {
+		return nil, fmt.Errorf("rank 0 sent the unknown answer %d: all ranks must run the same program", r.Outcome)
 	}
-	return nil, fmt.Errorf("rank 0 sent the unknown answer %d: all ranks must run the same program", r.Outcome)
+	return r.Value, outcomes[r.Outcome]
 }

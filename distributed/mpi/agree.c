@@ -111,7 +111,7 @@ static int compare(const gb_request *r, const intent *mine) {
 
 int gb_agree(const gb_request *r) {
   if (gb_all_ranks.size < 2) return 0;
-  intent mine = {r->kind, r->type, r->count, r->form != NULL ? r->form[0] : (int64_t)r->root << 2};
+  intent mine = {r->kind, r->type, r->count, r->form != NULL ? r->form[0] : 0};
   uint64_t own = hash_of(&mine), key = own;
   for (int i = 0; i < BEFORE; i++) key = mixed(key, before[i]);
   if (key == 0) key = 1;

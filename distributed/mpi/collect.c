@@ -30,7 +30,7 @@ int64_t gb_chunk(const gb_call *c, int64_t bytes, int64_t done) {
 
 static int broadcast(const gb_call *c) {
   gb_request *r = c->r;
-  int root = r->form == NULL ? r->root : (int)r->form[FORM_ROOT];
+  int root = r->form == NULL ? 0 : (int)r->form[FORM_ROOT];
   for (int64_t done = 0, n; done < r->count; done += n) {
     n = gb_chunk(c, gb_mpi_chunk, done);
     gb_wait_begins();

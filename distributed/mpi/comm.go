@@ -3,7 +3,7 @@
 //
 // It links no MPI library and needs no header: one binary works with Open MPI and with every MPI of
 // the MPICH ABI (MPICH, Intel MPI, Cray MPICH, MVAPICH). Calls may come from any goroutine or
-// thread: MPI gets one at a time, and from a single thread if it needs that.
+// thread: MPI gets one at a time.
 //
 //	comm, err := mpi.Init(mpi.Candidates(os.Getenv))
 //	if err != nil { ... }
@@ -45,6 +45,7 @@ func OnGPUs() { C.gb_yield_end() }
 type Comm struct {
 	rank, size       int
 	library, version string
+	finalize         chan chan<- error // The goroutine that has initialized MPI finalizes it.
 	close            sync.Once
 	closeErr         error
 }
@@ -52,9 +53,6 @@ type Comm struct {
 const errorSize = 4096
 
 var initialised sync.Mutex // Stays locked after MPI_Init_thread: MPI can't be initialised twice.
-
-// ErrNoLibrary is in the chain of Init's error if no MPI library could be opened.
-var ErrNoLibrary = errors.New("no MPI library could be opened")
 
 // Init opens the first candidate library (a path or soname) that can be opened, and initialises
 // MPI. It blocks until all ranks have called it.
@@ -67,13 +65,29 @@ func Init(candidates []string) (*Comm, error) {
 		initialised.Unlock()
 		return nil, err
 	}
+	c := &Comm{library: library, finalize: make(chan chan<- error)}
+	initialized := make(chan error)
+	go c.run(initialized)
+	if err := <-initialized; err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// run initializes MPI, and finalizes it when Close asks for that: MPI wants both from one thread.
+func (c *Comm) run(initialized chan<- error) {
+	runtime.LockOSThread()
 	var rank, size C.int
 	var version [512]C.char
 	var text [errorSize]C.char
 	if C.gb_mpi_init(&rank, &size, &version[0], C.size_t(len(version)), &text[0], errorSize) != 0 {
-		return nil, fmt.Errorf("mpi: %s: %s", library, C.GoString(&text[0]))
+		initialized <- fmt.Errorf("mpi: %s: %s", c.library, C.GoString(&text[0]))
+		return
 	}
-	return &Comm{rank: int(rank), size: int(size), library: library, version: C.GoString(&version[0])}, nil
+	c.rank, c.size, c.version = int(rank), int(size), C.GoString(&version[0])
+	initialized <- nil
+	done := <-c.finalize
+	done <- c.call(C.GB_MPI_FINALIZE, nil, nil, 0, C.GB_BYTE, 0)
 }
 
 func open(candidates []string) (string, error) {
@@ -88,8 +102,8 @@ func open(candidates []string) (string, error) {
 		}
 		tried = append(tried, C.GoString(&text[0]))
 	}
-	return "", fmt.Errorf("mpi: %w: %s\nload your site's MPI module, install one (Debian: apt-get install openmpi-bin, or mpich), or set %s to the path of libmpi.so",
-		ErrNoLibrary, strings.Join(tried, "; "), rundir.EnvMPILibrary)
+	return "", fmt.Errorf("mpi: no MPI library could be opened: %s\nload your site's MPI module, install one (Debian: apt-get install openmpi-bin, or mpich), or set %s to the path of libmpi.so",
+		strings.Join(tried, "; "), rundir.EnvMPILibrary)
 }
 
 // Rank returns this process's number, from 0 to Size()-1.
@@ -104,57 +118,14 @@ func (c *Comm) Library() string { return c.library }
 // Version returns the first line of the library's description of itself.
 func (c *Comm) Version() string { return c.version }
 
-// Number is an element type that MPI can sum.
-type Number interface {
-	~int32 | ~int64 | ~float32 | ~float64
-}
-
 // AllReduce replaces the values on every rank with their sum over all ranks, element by element.
-// Every rank must call it with the same length and type, in the same order relative to its other
+// Every rank must call it with the same length, in the same order relative to its other
 // collectives.
-func AllReduce[T Number](c *Comm, values []T) error {
+func (c *Comm) AllReduce(values []float64) error {
 	if len(values) == 0 {
 		return nil
 	}
-	return c.call(C.GB_MPI_ALL_REDUCE, nil, unsafe.Pointer(&values[0]), len(values), typeOf(values), 0)
-}
-
-func typeOf[T Number](values []T) C.int {
-	switch any(values).(type) {
-	case []int32:
-		return C.GB_INT32
-	case []int64:
-		return C.GB_INT64
-	case []float32:
-		return C.GB_FLOAT32
-	case []float64:
-		return C.GB_FLOAT64
-	}
-	// For a named type, its size and whether it keeps fractions identify the type.
-	var zero T
-	float := T(1)/T(2) != 0
-	switch {
-	case float && unsafe.Sizeof(zero) == 4:
-		return C.GB_FLOAT32
-	case float:
-		return C.GB_FLOAT64
-	case unsafe.Sizeof(zero) == 4:
-		return C.GB_INT32
-	}
-	return C.GB_INT64
-}
-
-// ReduceScatter adds up what all ranks pass as `in`, element by element, and puts this rank's part
-// of the sum into out: `in` has one part of len(out) elements for each rank, in order of rank. It
-// leaves `in` as it is.
-func ReduceScatter[T Number](c *Comm, in, out []T) error {
-	if len(in) != len(out)*c.size {
-		return fmt.Errorf("mpi: rank %d of %d: reduce-scatter of %d elements into %d: each rank must get as many", c.rank, c.size, len(in), len(out))
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	return c.call(C.GB_MPI_REDUCE_SCATTER, unsafe.Pointer(&in[0]), unsafe.Pointer(&out[0]), len(out), typeOf(out), 0)
+	return c.call(C.GB_MPI_ALL_REDUCE, nil, unsafe.Pointer(&values[0]), len(values), C.GB_FLOAT64, 0)
 }
 
 // Broadcast replaces the data on every rank with the root's. All ranks must pass the same length.
@@ -185,7 +156,7 @@ func (c *Comm) Barrier() error {
 	return c.call(C.GB_MPI_BARRIER, nil, nil, 0, C.GB_BYTE, 0)
 }
 
-func (c *Comm) call(kind C.int, send, data unsafe.Pointer, count int, dtype C.int, root int) error {
+func (c *Comm) call(kind int, send, data unsafe.Pointer, count, dtype, root int) error {
 	var text [errorSize]C.char
 	// C keeps no pointer: the call returns when MPI no longer uses the memory.
 	var pin runtime.Pinner
@@ -196,7 +167,8 @@ func (c *Comm) call(kind C.int, send, data unsafe.Pointer, count int, dtype C.in
 	if data != nil {
 		pin.Pin(data)
 	}
-	if C.gb_mpi_call(kind, send, data, C.int64_t(count), dtype, C.int(root), &text[0], errorSize) != 0 {
+	form := [4]C.int64_t{C.int64_t(root) << 2, 0, C.int64_t(root), 0} // See Transport in package pjrt.
+	if C.gb_mpi_transport(C.int(kind), send, data, C.int64_t(count), C.int(dtype), &form[0], &text[0], errorSize) != 0 {
 		return fmt.Errorf("mpi: %s", C.GoString(&text[0]))
 	}
 	return nil
@@ -219,11 +191,6 @@ func (c *Comm) Transport() unsafe.Pointer {
 	return C.gb_mpi_transport
 }
 
-// Abort ends all ranks at once with the exit code. It does not return.
-func (c *Comm) Abort(code int) {
-	C.gb_mpi_abort(C.int(code))
-}
-
 // finalizeTime limits how long a rank waits for MPI_Finalize after all ranks have called Close.
 var finalizeTime = 30 * time.Second
 
@@ -235,16 +202,16 @@ var ErrNotFinalized = errors.New("mpi: MPI_Finalize does not return")
 // Close finalizes MPI. All ranks must call it. The Comm can't be used afterwards. A second call
 // does nothing.
 func (c *Comm) Close() error {
-	c.close.Do(func() { c.closeErr = c.finalize() })
+	c.close.Do(func() { c.closeErr = c.end() })
 	return c.closeErr
 }
 
-func (c *Comm) finalize() error {
+func (c *Comm) end() error {
 	if err := c.call(C.GB_MPI_END, nil, nil, 0, C.GB_BYTE, 0); err != nil {
 		return err
 	}
 	done := make(chan error, 1)
-	go func() { done <- c.call(C.GB_MPI_FINALIZE, nil, nil, 0, C.GB_BYTE, 0) }()
+	c.finalize <- done
 	select {
 	case err := <-done:
 		return err

@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "signals.h"
-
 struct gb_library gb_mpi;
 
 static void *symbol(const char *name, char *error, size_t error_size) {
@@ -23,37 +21,32 @@ static void *symbol(const char *name, char *error, size_t error_size) {
   return p;
 }
 
-static void use_open_mpi(void) {
-  gb_mpi.world = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_comm_world");
-  gb_mpi.byte = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_byte");
-  gb_mpi.uint8 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_unsigned_char");
-  gb_mpi.int32 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_int");
-  gb_mpi.int64 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_long");
-  gb_mpi.float32 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_float");
-  gb_mpi.float64 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_double");
-  gb_mpi.sum = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_op_sum");
-  gb_mpi.min = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_op_min");
-  gb_mpi.max = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_op_max");
-  gb_mpi.errors_return = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_errors_return");
-  gb_mpi.in_place = (void *)1;
-  gb_mpi.no_status = NULL;
-}
+// handles are those of both binary interfaces. The constants are those of the MPICH ABI:
+// https://www.mpich.org/abi/
+static const struct {
+  gb_handle *to;
+  const char *open_mpi;
+  gb_handle mpich;
+} handles[] = {
+    {&gb_mpi.world, "ompi_mpi_comm_world", 0x44000000},
+    {&gb_mpi.byte, "ompi_mpi_byte", 0x4c00010d},
+    {&gb_mpi.uint8, "ompi_mpi_unsigned_char", 0x4c000102},
+    {&gb_mpi.int32, "ompi_mpi_int", 0x4c000405},
+    {&gb_mpi.int64, "ompi_mpi_long", 0x4c000807},
+    {&gb_mpi.float32, "ompi_mpi_float", 0x4c00040a},
+    {&gb_mpi.float64, "ompi_mpi_double", 0x4c00080b},
+    {&gb_mpi.sum, "ompi_mpi_op_sum", 0x58000003},
+    {&gb_mpi.min, "ompi_mpi_op_min", 0x58000002},
+    {&gb_mpi.max, "ompi_mpi_op_max", 0x58000001},
+    {&gb_mpi.errors_return, "ompi_mpi_errors_return", 0x54000001},
+};
 
-// The constants of the MPICH ABI: https://www.mpich.org/abi/
-static void use_mpich(void) {
-  gb_mpi.world = 0x44000000;
-  gb_mpi.byte = 0x4c00010d;
-  gb_mpi.uint8 = 0x4c000102;
-  gb_mpi.int32 = 0x4c000405;
-  gb_mpi.int64 = 0x4c000807;
-  gb_mpi.float32 = 0x4c00040a;
-  gb_mpi.float64 = 0x4c00080b;
-  gb_mpi.sum = 0x58000003;
-  gb_mpi.min = 0x58000002;
-  gb_mpi.max = 0x58000001;
-  gb_mpi.errors_return = 0x54000001;
-  gb_mpi.in_place = (void *)-1;
-  gb_mpi.no_status = (void *)1;
+static void find_handles(void) {
+  int is_open_mpi = dlsym(gb_mpi.handle, "ompi_mpi_comm_world") != NULL;
+  for (size_t i = 0; i < sizeof handles / sizeof *handles; i++)
+    *handles[i].to = is_open_mpi ? (gb_handle)dlsym(gb_mpi.handle, handles[i].open_mpi) : handles[i].mpich;
+  gb_mpi.in_place = is_open_mpi ? (void *)1 : (void *)-1;
+  gb_mpi.no_status = is_open_mpi ? NULL : (void *)1;
 }
 
 int gb_mpi_open(const char *library, char *error, size_t error_size) {
@@ -65,41 +58,10 @@ int gb_mpi_open(const char *library, char *error, size_t error_size) {
     snprintf(error, error_size, "%s", dlerror());
     return 1;
   }
-#define FIND(field, name) \
-  if ((*(void **)&gb_mpi.field = symbol(name, error, error_size)) == NULL) return 1
-  FIND(init_thread, "MPI_Init_thread");
-  FIND(initialized, "MPI_Initialized");
-  FIND(finalize, "MPI_Finalize");
-  FIND(abort, "MPI_Abort");
-  FIND(comm_rank, "MPI_Comm_rank");
-  FIND(comm_size, "MPI_Comm_size");
-  FIND(comm_dup, "MPI_Comm_dup");
-  FIND(comm_split, "MPI_Comm_split");
-  FIND(comm_set_errhandler, "MPI_Comm_set_errhandler");
-  FIND(error_string, "MPI_Error_string");
-  FIND(get_library_version, "MPI_Get_library_version");
-  FIND(allreduce, "MPI_Allreduce");
-  FIND(bcast, "MPI_Bcast");
-  FIND(allgather, "MPI_Allgather");
-  FIND(alltoall, "MPI_Alltoall");
-  FIND(op_create, "MPI_Op_create");
-  FIND(reduce_scatter_block, "MPI_Reduce_scatter_block");
-  FIND(sendrecv, "MPI_Sendrecv");
-  FIND(reduce_local, "MPI_Reduce_local");
-  FIND(barrier, "MPI_Barrier");
-  FIND(iallreduce, "MPI_Iallreduce");
-  FIND(ibcast, "MPI_Ibcast");
-  FIND(iallgather, "MPI_Iallgather");
-  FIND(ialltoall, "MPI_Ialltoall");
-  FIND(ireduce_scatter_block, "MPI_Ireduce_scatter_block");
-  FIND(isend, "MPI_Isend");
-  FIND(irecv, "MPI_Irecv");
-  FIND(ibarrier, "MPI_Ibarrier");
-  FIND(test, "MPI_Test");
+#define FIND(field, name, parameters) \
+  if ((*(void **)&gb_mpi.field = symbol(#name, error, error_size)) == NULL) return 1;
+  GB_MPI_FUNCTIONS(FIND)
 #undef FIND
-  if (dlsym(gb_mpi.handle, "ompi_mpi_comm_world") != NULL)
-    use_open_mpi();
-  else
-    use_mpich();
+  find_handles();
   return 0;
 }

@@ -15,18 +15,12 @@ enum gb_type { GB_BYTE = 6, GB_INT32 = 4, GB_INT64 = 5, GB_FLOAT32 = 11, GB_FLOA
 // error text.
 int gb_mpi_open(const char *library, char *error, size_t error_size);
 
-// gb_mpi_init starts MPI's thread and calls MPI_Init_thread on it. It returns 0, or 1
-// and an error text.
+// gb_mpi_init initialises MPI. Only the thread that calls it may finalize MPI later. It returns 0,
+// or 1 and an error text.
 int gb_mpi_init(int *rank, int *size, char *version, size_t version_size, char *error, size_t error_size);
 
-// gb_mpi_call runs one collective over all ranks and waits for it: on this thread if MPI allows
-// that, else on MPI's. Those that reduce, sum. Only all-gather, reduce-scatter and all-to-all use
-// send. count is in elements: for these, those of a rank's part of the larger of send and data. It
-// may be called from any thread. It returns 0, or 1 and an error text.
-int gb_mpi_call(int kind, const void *send, void *data, int64_t count, int type, int root, char *error,
-                size_t error_size);
-
-// gb_mpi_transport is a transport of package pjrt.
+// gb_mpi_transport is a transport of package pjrt. It runs the other kinds too, which take no
+// values. It may be called from any thread.
 int gb_mpi_transport(int kind, const void *in, void *out, int64_t count, int dtype, const int64_t *form, char *error,
                      size_t error_size);
 
@@ -44,13 +38,5 @@ extern int64_t gb_mpi_share;
 // gb_mpi_crowded says that the ranks of a machine outnumber its CPUs: a rank must not keep a CPU
 // while it waits for others. All ranks must call it between the same calls.
 void gb_mpi_crowded(void);
-
-// GB_MPI_SERIALIZED is MPI_THREAD_SERIALIZED in both binary interfaces. gb_mpi_level is the support
-// of threads that MPI is asked for; it may provide less.
-enum { GB_MPI_SERIALIZED = 2 };
-extern int gb_mpi_level;
-
-// gb_mpi_abort ends all ranks at once. It does not return.
-void gb_mpi_abort(int code);
 
 #endif

@@ -22,9 +22,6 @@ func setShare(bytes int) { C.gb_mpi_share = C.int64_t(bytes) }
 
 func share() int { return int(C.gb_mpi_share) }
 
-// onlyFunneled makes Init ask for MPI_THREAD_FUNNELED.
-func onlyFunneled() { C.gb_mpi_level = 1 }
-
 // inProgram runs a collective as a compiled program does: see Transport in package pjrt.
 func inProgram(kind int, in, out []int32, count int, form []int64) error {
 	var text [errorSize]C.char

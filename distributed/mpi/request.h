@@ -3,17 +3,16 @@
 
 #include "library.h"
 
-// gb_request is a call of MPI that another thread waits for. See gb_mpi_call.
+// gb_request is a call of gb_mpi_transport.
 typedef struct {
   int kind;
   const void *send;
   void *data;
   int64_t count;
-  int type, root;
-  const int64_t *form;  // That of a transport of package pjrt, or NULL.
+  int type;
+  const int64_t *form;  // It may be NULL.
   char *error;
   size_t error_size;
-  int result;
 } gb_request;
 
 // gb_team is the ranks that a collective is over.

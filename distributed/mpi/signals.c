@@ -2,7 +2,7 @@
 // libraries, such as UCX, replace that handler when they are loaded or initialised. These functions
 // restore Go's handlers.
 #define _GNU_SOURCE
-#include "signals.h"
+#include "library.h"
 
 #include <signal.h>
 

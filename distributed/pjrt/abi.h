@@ -21,9 +21,13 @@ typedef struct gb_pjrt_extension {
   struct gb_pjrt_extension *next;
 } gb_pjrt_extension;
 
-typedef struct {
-  size_t struct_size;
+// GB_PJRT_HEAD begins each struct.
+#define GB_PJRT_HEAD   \
+  size_t struct_size; \
   gb_pjrt_extension *extension_start;
+
+typedef struct {
+  GB_PJRT_HEAD
   int major_version;
   int minor_version;
 } gb_pjrt_version;
@@ -63,21 +67,18 @@ enum {
 };
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   gb_pjrt_version version;
   void *function[];
 } gb_pjrt_api;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   gb_pjrt_error *error;
 } gb_pjrt_error_destroy_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   const gb_pjrt_error *error;
   const char *message;
   size_t message_size;
@@ -94,15 +95,13 @@ enum {
 };
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   const gb_pjrt_error *error;
   int code;
 } gb_pjrt_error_code_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   char *code;
   size_t code_size;
   const char *format;
@@ -110,8 +109,7 @@ typedef struct {
 } gb_pjrt_program;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   void *client;
   const gb_pjrt_program *program;
   const char *compile_options;
@@ -121,28 +119,33 @@ typedef struct {
 
 typedef gb_pjrt_error *(*gb_pjrt_compile_function)(gb_pjrt_compile_args *);
 
+// What takes only a client, an executable or the like: Destroy of all of them, and Event_Await.
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *client;
+  GB_PJRT_HEAD
+  void *handle;
+} gb_pjrt_handle_args;
+
+// Device_GetDescription and LoadedExecutable_GetExecutable.
+typedef struct {
+  GB_PJRT_HEAD
+  void *of;
+  void *part;
+} gb_pjrt_part_args;
+
+// A client's PlatformName and PlatformVersion, and a device description's Kind.
+typedef struct {
+  GB_PJRT_HEAD
+  void *of;
   const char *text;
   size_t text_size;
-} gb_pjrt_client_text_args;  // PlatformName and PlatformVersion.
+} gb_pjrt_text_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   void *client;
   void *const *devices;
   size_t num_devices;
 } gb_pjrt_addressable_devices_args;  // Also Devices.
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *device;
-  void *description;
-} gb_pjrt_get_description_args;
 
 typedef struct {
   int64_t value;
@@ -150,8 +153,7 @@ typedef struct {
 } gb_pjrt_statistic;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   void *device;
   int64_t in_use;
   gb_pjrt_statistic peak_in_use, allocations, largest, limit;
@@ -159,29 +161,7 @@ typedef struct {
 } gb_pjrt_memory_stats_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *description;
-  const char *kind;
-  size_t kind_size;
-} gb_pjrt_description_kind_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *loaded_executable;
-  void *executable;
-} gb_pjrt_get_executable_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *executable;
-} gb_pjrt_executable_destroy_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   const void *executable;
   const char *bytes;
   size_t bytes_size;
@@ -190,8 +170,7 @@ typedef struct {
 } gb_pjrt_serialize_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   void *client;
   const char *bytes;
   size_t bytes_size;
@@ -201,8 +180,7 @@ typedef struct {
 } gb_pjrt_deserialize_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   const char *name;
   size_t name_size;
   int type;
@@ -222,8 +200,7 @@ typedef gb_pjrt_error *(*gb_pjrt_callback_error)(int code, const char *message, 
 // What XLA passes to the callbacks of a key-value store. It leaves struct_size unset, and always
 // calls the deleter.
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   const char *key;
   size_t key_size;
   int timeout_in_ms;
@@ -235,8 +212,7 @@ typedef struct {
 } gb_pjrt_key_value_get_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   const char *key;
   size_t key_size;
   gb_pjrt_callback_error *callback_error;
@@ -247,8 +223,7 @@ typedef struct {
 } gb_pjrt_key_value_try_get_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   const char *key;
   size_t key_size;
   const char *value;
@@ -258,8 +233,7 @@ typedef struct {
 } gb_pjrt_key_value_put_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   const gb_pjrt_named_value *options;
   size_t num_options;
   gb_pjrt_error *(*get)(gb_pjrt_key_value_get_args *);
@@ -272,33 +246,13 @@ typedef struct {
 } gb_pjrt_client_create_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *client;
-} gb_pjrt_client_destroy_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   void *description;
   int number;
 } gb_pjrt_description_number_args;  // Id and ProcessIndex.
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *executable;
-} gb_pjrt_loaded_executable_destroy_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *event;
-} gb_pjrt_event_await_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   void *executable;
   void *options;
   void *const *const *arguments;
@@ -311,13 +265,11 @@ typedef struct {
 
 // What compiles without a client.
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
 } gb_pjrt_initialize_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   const char *name;
   size_t name_size;
   const gb_pjrt_named_value *options;
@@ -326,14 +278,7 @@ typedef struct {
 } gb_pjrt_topology_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *topology;
-} gb_pjrt_topology_destroy_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   const void *topology;
   const gb_pjrt_program *program;
   const char *options;
@@ -343,8 +288,7 @@ typedef struct {
 } gb_pjrt_topology_compile_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   void *executable;
   int64_t code, arguments, outputs, aliased, temporary;
   int64_t host[5];  // The same of the host.
@@ -352,8 +296,7 @@ typedef struct {
 } gb_pjrt_memory_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
+  GB_PJRT_HEAD
   void *executable;
   gb_pjrt_program *program;
 } gb_pjrt_optimized_args;
@@ -391,9 +334,12 @@ typedef struct gb_ffi_extension {
   struct gb_ffi_extension *next;
 } gb_ffi_extension;
 
-typedef struct {
-  size_t struct_size;
+#define GB_FFI_HEAD    \
+  size_t struct_size; \
   gb_ffi_extension *extension_start;
+
+typedef struct {
+  GB_FFI_HEAD
   int major_version;
   int minor_version;
 } gb_ffi_version;
@@ -401,23 +347,20 @@ typedef struct {
 typedef struct gb_ffi_error gb_ffi_error;
 
 typedef struct {
-  size_t struct_size;
-  gb_ffi_extension *extension_start;
+  GB_FFI_HEAD
   const char *message;
   int code;
 } gb_ffi_error_create_args;
 
 typedef struct {
-  size_t struct_size;
-  gb_ffi_extension *extension_start;
+  GB_FFI_HEAD
   gb_ffi_version version;
   const void *internal_api;
   gb_ffi_error *(*error_create)(gb_ffi_error_create_args *);
 } gb_ffi_api;
 
 typedef struct {
-  size_t struct_size;
-  gb_ffi_extension *extension_start;
+  GB_FFI_HEAD
   int dtype;
   void *data;
   int64_t rank;
@@ -425,16 +368,14 @@ typedef struct {
 } gb_ffi_buffer;
 
 typedef struct {
-  size_t struct_size;
-  gb_ffi_extension *extension_start;
+  GB_FFI_HEAD
   int64_t size;
   int *types;
   void **values;
 } gb_ffi_values;
 
 typedef struct {
-  size_t struct_size;
-  gb_ffi_extension *extension_start;
+  GB_FFI_HEAD
   const gb_ffi_api *api;
   void *context;
   int stage;

@@ -117,7 +117,7 @@ func TestRefusesPrograms(t *testing.T) {
 			{"another form of some", func() { pjrt.SetForm(as("over_2_0(%x: tensor", "over_2_0(%x: buffer"), false) }, "has 2 collectives, but 1 would reach XLA"},
 			{"as it was", func() { pjrt.SetForm(as("", ""), false) }, ""},
 			{"no transport", func() { pjrt.SetRanks(0) }, "no transport is registered"},
-			{"for 3 ranks", func() { pjrt.SetRanks(3) }, "gonbatch_all_reduce_sum_over_3"},
+			{"for 3 ranks", func() { pjrt.SetRanks(3) }, "gonbatch_collective_2_over_3"},
 			{"as before", func() { pjrt.SetRanks(2) }, ""},
 		}
 		for _, test := range tests {

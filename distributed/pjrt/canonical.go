@@ -26,14 +26,15 @@ func canonical(program []byte) []byte {
 		if program = program[n:]; len(program) == 0 {
 			break
 		}
-		name := program[:1+identifierLength(program[1:])]
+		rest := bytes.TrimLeftFunc(program[1:], inIdentifier)
+		name := program[:len(program)-len(rest)]
 		number, ok := names[string(name)]
 		if !ok {
 			number = len(names)
 			names[string(name)] = number
 		}
 		out = strconv.AppendInt(append(out, "%v"...), int64(number), 10)
-		program = program[len(name):]
+		program = rest
 	}
 	return out
 }
@@ -49,31 +50,15 @@ func plainLength(program []byte) int {
 			i += stablehlo.StringLength(program[i+1:])
 		case '/':
 			if bytes.HasPrefix(program[i:], []byte("//")) {
-				i += lineLength(program[i:])
+				line, _, _ := bytes.Cut(program[i:], []byte("\n"))
+				i += len(line)
 			}
 		}
 	}
 	return len(program)
 }
 
-func lineLength(text []byte) int {
-	if i := bytes.IndexByte(text, '\n'); i >= 0 {
-		return i
-	}
-	return len(text)
-}
-
-// identifierLength returns the length of the identifier at the beginning of text, as MLIR's lexer
-// reads it.
-func identifierLength(text []byte) int {
-	for i, c := range text {
-		if !inIdentifier(c) {
-			return i
-		}
-	}
-	return len(text)
-}
-
-func inIdentifier(c byte) bool {
+// inIdentifier reports whether a character may be in an identifier, as MLIR's lexer reads it.
+func inIdentifier(c rune) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '$' || c == '.' || c == '_' || c == '-'
 }

@@ -8,9 +8,6 @@
 #include "_cgo_export.h"
 #include "plugin.h"
 
-// CALL calls the plugin's function with that index, which takes a struct and returns an error.
-#define CALL(index, args) (((gb_pjrt_error * (*)(void *)) gb_plugin_function(index))(args))
-
 // has_option reports whether a client is created with an option.
 static int has_option(const gb_pjrt_client_create_args *args, const char *name) {
   for (size_t i = 0; i < args->num_options; i++)
@@ -34,68 +31,51 @@ static gb_pjrt_error *try_get(gb_pjrt_key_value_try_get_args *args) {
   return gonbatchKeyValueTryGet(args);
 }
 
-static gb_pjrt_error *put(gb_pjrt_key_value_put_args *args) { return gonbatchKeyValuePut(args); }
-
-static void destroy_client(void *client) {
-  gb_pjrt_client_destroy_args args = {.struct_size = sizeof args, .client = client};
-  char text[1];
-  gb_pjrt_error *err = CALL(GB_PJRT_CLIENT_DESTROY, &args);
-  if (err != NULL) gb_error_take(err, text, sizeof text);
-}
-
 static gb_pjrt_error *create(gb_pjrt_client_create_args *args) {
-  if (!has_option(args, "num_nodes")) return CALL(GB_PJRT_CLIENT_CREATE, args);
+  if (!has_option(args, "num_nodes")) return GB_CALL(GB_PJRT_CLIENT_CREATE, args);
   if (args->struct_size < sizeof *args) return gb_error(strdup("gonbatch: go-xla's PJRT is too old for clients of several processes"));
   args->get = get;
   args->try_get = try_get;
-  args->put = put;
-  gb_pjrt_error *err = CALL(GB_PJRT_CLIENT_CREATE, args);
+  args->put = gonbatchKeyValuePut;
+  gb_pjrt_error *err = GB_CALL(GB_PJRT_CLIENT_CREATE, args);
   if (err != NULL) return err;
   char *failure = gonbatchClientCreated(args->client);
   if (failure == NULL) return NULL;
-  destroy_client(args->client);
+  gb_pjrt_handle_args destroy = {.struct_size = sizeof destroy, .handle = args->client};
+  gb_refused(GB_CALL(GB_PJRT_CLIENT_DESTROY, &destroy));
   args->client = NULL;
   return gb_error(failure);
 }
 
-static gb_pjrt_error *destroy_executable(gb_pjrt_loaded_executable_destroy_args *args) {
-  gonbatchProgramEnded(args->executable);
-  return CALL(GB_PJRT_LOADED_EXECUTABLE_DESTROY, args);
+static gb_pjrt_error *destroy_executable(gb_pjrt_handle_args *args) {
+  gonbatchProgramEnded(args->handle);
+  return GB_CALL(GB_PJRT_LOADED_EXECUTABLE_DESTROY, args);
 }
-
-static gb_pjrt_error *execute(gb_pjrt_execute_args *args) { return gonbatchExecute(args); }
 
 void gb_clients_join(void) {
   gb_plugin_replace(GB_PJRT_CLIENT_CREATE, (void *)create);
-  gb_plugin_replace(GB_PJRT_LOADED_EXECUTABLE_EXECUTE, (void *)execute);
+  gb_plugin_replace(GB_PJRT_LOADED_EXECUTABLE_EXECUTE, (void *)gonbatchExecute);
   gb_plugin_replace(GB_PJRT_LOADED_EXECUTABLE_DESTROY, (void *)destroy_executable);
 }
 
 // run_counted is execute for a process that only pretends to have other ranks.
 static gb_pjrt_error *run_counted(gb_pjrt_execute_args *args) {
   gonbatchRuns(args->executable);
-  return CALL(GB_PJRT_LOADED_EXECUTABLE_EXECUTE, args);
+  return GB_CALL(GB_PJRT_LOADED_EXECUTABLE_EXECUTE, args);
 }
 
 void gb_clients_pretend(void) { gb_plugin_replace(GB_PJRT_LOADED_EXECUTABLE_EXECUTE, (void *)run_counted); }
 
-// done reports whether a call has succeeded.
-static int done(gb_pjrt_error *err) {
-  char text[1];
-  if (err != NULL) gb_error_take(err, text, sizeof text);
-  return err == NULL;
-}
-
 int gb_client_devices(void *client, int64_t *ids, int *processes, int max) {
   gb_pjrt_addressable_devices_args devices = {.struct_size = sizeof devices, .client = client};
-  if (!done(CALL(GB_PJRT_CLIENT_DEVICES, &devices))) return -1;
+  if (gb_refused(GB_CALL(GB_PJRT_CLIENT_DEVICES, &devices))) return -1;
   for (size_t i = 0; i < devices.num_devices && i < (size_t)max; i++) {
-    gb_pjrt_get_description_args get = {.struct_size = sizeof get, .device = devices.devices[i]};
-    if (!done(CALL(GB_PJRT_DEVICE_GET_DESCRIPTION, &get))) return -1;
-    gb_pjrt_description_number_args id = {.struct_size = sizeof id, .description = get.description};
+    gb_pjrt_part_args get = {.struct_size = sizeof get, .of = devices.devices[i]};
+    if (gb_refused(GB_CALL(GB_PJRT_DEVICE_GET_DESCRIPTION, &get))) return -1;
+    gb_pjrt_description_number_args id = {.struct_size = sizeof id, .description = get.part};
     gb_pjrt_description_number_args process = id;
-    if (!done(CALL(GB_PJRT_DEVICE_DESCRIPTION_ID, &id))) return -1;
-    if (!done(CALL(GB_PJRT_DEVICE_DESCRIPTION_PROCESS_INDEX, &process))) return -1;
+    if (gb_refused(GB_CALL(GB_PJRT_DEVICE_DESCRIPTION_ID, &id))) return -1;
+    if (gb_refused(GB_CALL(GB_PJRT_DEVICE_DESCRIPTION_PROCESS_INDEX, &process))) return -1;
     ids[i] = id.number;
     processes[i] = process.number;
   }
@@ -104,9 +84,9 @@ int gb_client_devices(void *client, int64_t *ids, int *processes, int max) {
 
 int gb_client_memory(void *client, int64_t *peak, int64_t *limit) {
   gb_pjrt_addressable_devices_args devices = {.struct_size = sizeof devices, .client = client};
-  if (!done(CALL(GB_PJRT_CLIENT_ADDRESSABLE_DEVICES, &devices)) || devices.num_devices == 0) return 0;
+  if (gb_refused(GB_CALL(GB_PJRT_CLIENT_ADDRESSABLE_DEVICES, &devices)) || devices.num_devices == 0) return 0;
   gb_pjrt_memory_stats_args stats = {.struct_size = sizeof stats, .device = devices.devices[0]};
-  if (!done(CALL(GB_PJRT_DEVICE_MEMORY_STATS, &stats)) || !stats.peak_in_use.is_set || !stats.limit.is_set) return 0;
+  if (gb_refused(GB_CALL(GB_PJRT_DEVICE_MEMORY_STATS, &stats)) || !stats.peak_in_use.is_set || !stats.limit.is_set) return 0;
   *peak = stats.peak_in_use.value;
   *limit = stats.limit.value;
   return 1;
@@ -120,14 +100,14 @@ void gb_free_value(char *value) { free(value); }
 
 gb_pjrt_error *gb_execute(gb_pjrt_execute_args *args, char *failure, size_t failure_size) {
   *failure = 0;
-  gb_pjrt_error *err = CALL(GB_PJRT_LOADED_EXECUTABLE_EXECUTE, args);
+  gb_pjrt_error *err = GB_CALL(GB_PJRT_LOADED_EXECUTABLE_EXECUTE, args);
   if (err != NULL) {
     gb_error_read(err, failure, failure_size);
     return err;
   }
   for (size_t i = 0; args->complete_events != NULL && i < args->num_devices; i++) {
-    gb_pjrt_event_await_args await = {.struct_size = sizeof await, .event = args->complete_events[i]};
-    gb_pjrt_error *late = CALL(GB_PJRT_EVENT_AWAIT, &await);
+    gb_pjrt_handle_args await = {.struct_size = sizeof await, .handle = args->complete_events[i]};
+    gb_pjrt_error *late = GB_CALL(GB_PJRT_EVENT_AWAIT, &await);
     if (late != NULL) gb_error_take(late, failure, failure_size);  // The next to await the event gets it too.
   }
   return NULL;

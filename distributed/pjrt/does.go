@@ -103,23 +103,18 @@ func (d does) name(ranks int) string {
 	return name
 }
 
-// plain reports whether the custom call of the collective needs no form.
-func (d does) plain() bool {
-	return d.reduction == Sum && d.groups == nil && (d.op == allReduce || d.op == allGather || d.op == reduceScatter)
-}
+// collectiveTarget returns the name of the custom call of all collectives but halves. It reads what
+// to do from an operand, the form. A change of the form needs another name, because compiled
+// programs are cached.
+func collectiveTarget(ranks int) string { return fmt.Sprintf("gonbatch_collective_2_over_%d", ranks) }
 
-// plains are the collectives with custom calls of their own.
-var plains = []does{{op: allReduce}, {op: allGather}, {op: reduceScatter}}
+// inPlace reports whether the collective needs no memory besides its operand's.
+func (d does) inPlace() bool { return d.op == allReduce || d.op == broadcast || d.part == inPlace }
 
-// formTarget returns the name of the custom call of all other collectives, which read what to do
-// from an operand, the form. A change of the form needs another name, because compiled programs are
-// cached.
-func formTarget(ranks int) string { return fmt.Sprintf("gonbatch_collective_1_over_%d", ranks) }
-
-// form returns the numbers that tell a custom call what to do; handler.c and the transports read
-// them.
+// form returns the numbers that tell a custom call what to do: the kind, whether it is in place,
+// and the form of a transport.
 func (d does) form() []int {
-	form := []int{int(d.op), d.detail(), int(d.reduction), d.root, d.groups.ranks()}
+	form := []int{int(d.op), number(d.inPlace()), d.detail(), int(d.reduction), d.root, d.groups.ranks()}
 	return append(form, d.groups.places()...)
 }
 

@@ -51,14 +51,14 @@ func TestRewriteForms(t *testing.T) {
 		want     []string
 	}{
 		"custom call": {customCall{}, []string{
-			// The kind, the number for reports, the reduction, the root, the ranks and their
-			// places.
-			`%form = "stablehlo.constant"() { value = dense<[2, 8177837120660963332, 0, 1, 4, 0, 0, 1, 0, 1, 1, 0, 1]> : tensor<13xi64> }`,
-			`%result = "stablehlo.custom_call"(%x, %after, %form) { call_target_name = "gonbatch_collective_1_over_4", api_version = 4 : i32, has_side_effect = true, backend_config = {}, output_operand_aliases = [#`,
-			" : (tensor<3xui8>, tensor<f32>, tensor<13xi64>) -> tensor<3xui8>",
-			`%form = "stablehlo.constant"() { value = dense<[5, 2, 2, 0, 0]> : tensor<5xi64> }`,
-			": (tensor<8xi64>, tensor<ui8>, tensor<5xi64>) -> tensor<2xi64>",
-			"output_operand_aliases = [] } : (tensor<6xbf16>, tensor<i64>, tensor<13xi64>) -> tensor<6xbf16>",
+			// The kind, whether it is in place, the number for reports, the reduction, the root,
+			// the ranks and their places.
+			`%form = "stablehlo.constant"() { value = dense<[2, 1, 8177837120660963332, 0, 1, 4, 0, 0, 1, 0, 1, 1, 0, 1]> : tensor<14xi64> }`,
+			`%result = "stablehlo.custom_call"(%x, %after, %form) { call_target_name = "gonbatch_collective_2_over_4", api_version = 4 : i32, has_side_effect = true, backend_config = {}, output_operand_aliases = [#`,
+			" : (tensor<3xui8>, tensor<f32>, tensor<14xi64>) -> tensor<3xui8>",
+			`%form = "stablehlo.constant"() { value = dense<[5, 0, 2, 2, 0, 0]> : tensor<6xi64> }`,
+			": (tensor<8xi64>, tensor<ui8>, tensor<6xi64>) -> tensor<2xi64>",
+			"output_operand_aliases = [] } : (tensor<6xbf16>, tensor<i64>, tensor<14xi64>) -> tensor<6xbf16>",
 		}},
 		"native": {native{}, []string{
 			`"stablehlo.collective_broadcast"(%x) { replica_groups = dense<[[3, 0], [2, 1]]> : tensor<2x2xi64> } : (tensor<3xui8>) -> tensor<3xui8>`,

@@ -83,7 +83,7 @@ func (r replicas) options(_ unsafe.Pointer, program, given []byte) ([]byte, erro
 	for i := range devices {
 		devices[i] = int64(i)
 	}
-	return replicate(slices.Concat(given, Flag(shardAutotuning, false)), devices)
+	return replicate(slices.Concat(given, Flag(shardAutotuning, false)), devices), nil
 }
 
 // Tampering is how Tamper changes compile options.
@@ -118,7 +118,7 @@ func (l tampered) options(client unsafe.Pointer, program, given []byte) ([]byte,
 	if !l.Sharded {
 		given = slices.Concat(given, Flag(shardAutotuning, false))
 	}
-	return replicate(given, devices)
+	return replicate(given, devices), nil
 }
 
 // SetEnter makes programs report their collectives to f.

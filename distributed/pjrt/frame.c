@@ -12,7 +12,7 @@ gb_ffi_error *gb_frame_fail(const gb_ffi_call_frame *frame, int code, const char
 
 // It returns the version that XLA has, because the handlers use only the part of the interface that
 // has not changed since version 0.1.
-int gb_frame_metadata(const gb_ffi_call_frame *frame) {
+int gb_frame_prepares(const gb_ffi_call_frame *frame) {
   for (gb_ffi_extension *e = frame->extension_start; e != NULL; e = e->next) {
     if (e->type != GB_FFI_EXTENSION_METADATA) continue;
     gb_ffi_metadata *metadata = ((gb_ffi_metadata_extension *)e)->metadata;
@@ -21,5 +21,11 @@ int gb_frame_metadata(const gb_ffi_call_frame *frame) {
     metadata->traits = 0;
     return 1;
   }
-  return 0;
+  return frame->stage != GB_FFI_STAGE_EXECUTE;
+}
+
+int64_t gb_count(const gb_ffi_buffer *b) {
+  int64_t count = 1;
+  for (int64_t i = 0; i < b->rank; i++) count *= b->dims[i];
+  return count;
 }

@@ -1,7 +1,5 @@
 // The XLA custom call that generates random bits by Philox4x32-10 (Salmon et al., "Parallel random
 // numbers: as easy as 1, 2, 3", SC 2011). The bits are those of XLA's own rng_bit_generator.
-#include "generator.h"
-
 #include <string.h>
 
 #include "frame.h"
@@ -75,17 +73,14 @@ static int has_avx2(void) { return 0; }
 #define fill_avx2 fill
 #endif
 
-// generate takes the state, which is a key and a counter, and returns the next state and the bits.
-static gb_ffi_error *generate(gb_ffi_call_frame *frame) {
-  if (gb_frame_metadata(frame)) return NULL;
-  if (frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
+// It takes the state, which is a key and a counter, and returns the next state and the bits.
+gb_ffi_error *gb_generator_call(gb_ffi_call_frame *frame) {
+  if (gb_frame_prepares(frame)) return NULL;
   if (frame->args.size != 1 || frame->rets.size != 2) return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: random bits: wrong number of operands");
   gb_ffi_buffer *state = frame->args.values[0], *next = frame->rets.values[0], *out = frame->rets.values[1];
   if (state->dtype != GB_FFI_U64 || next->dtype != GB_FFI_U64 || (out->dtype != GB_FFI_U32 && out->dtype != GB_FFI_U64))
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: random bits: wrong element types");
-  int64_t words = out->dtype == GB_FFI_U64 ? 2 : 1;
-  for (int64_t i = 0; i < out->rank; i++) words *= out->dims[i];
-
+  int64_t words = gb_count(out) * (out->dtype == GB_FFI_U64 ? 2 : 1);
   int64_t began = gb_trace_begin();
   uint64_t *s = state->data, key = s[0];
   counter first = {s[1], s[2]}, end = after(first, (uint64_t)(words + WORDS - 1) / WORDS);
@@ -94,5 +89,3 @@ static gb_ffi_error *generate(gb_ffi_call_frame *frame) {
   gb_trace_end(began, GB_TRACE_RANDOM, (int64_t[]){words * (int64_t)sizeof(uint32_t)}, 1);
   return NULL;
 }
-
-void *gb_generator_handler(void) { return (void *)generate; }

@@ -1,13 +1,11 @@
 package pjrt
 
-/*
-#include "generator.h"
-*/
+// #include "frame.h"
 import "C"
 
 import (
-	"fmt"
 	"strings"
+	"unsafe"
 
 	"gonbatch/distributed/stablehlo"
 )
@@ -25,22 +23,12 @@ var generatorOn bool
 func RegisterGenerator(platform string) error {
 	mu.Lock()
 	defer mu.Unlock()
-	path, ok := loaded[platform]
-	if !ok {
-		return fmt.Errorf("pjrt: no XLA plugin is loaded for %q: call Load first", platform)
-	}
-	name, ok := ffiPlatform[platform]
-	if !ok {
-		return fmt.Errorf("pjrt: random bits can't reach the memory of %q", platform)
-	}
 	if generatorOn {
 		return nil
 	}
-	if err := registerHandler(generatorTarget, name, C.gb_generator_handler()); err != nil {
-		return fmt.Errorf("pjrt: the XLA plugin %s can't run the generator: %w", path, err)
-	}
-	generatorOn = true
-	return nil
+	err := registerHandlers(platform, "the generator", map[string]unsafe.Pointer{generatorTarget: C.gb_generator_call})
+	generatorOn = err == nil
+	return err
 }
 
 // useGenerator replaces the operations of a program that generate random bits. It returns how many.

@@ -9,8 +9,9 @@
 static gb_transport transport;  // A process has only one world.
 static int64_t ranks;
 
-// The numbers of a form, after the kind: see Transport in plugin.go.
-enum { FORM_DETAIL, FORM_REDUCTION, FORM_ROOT, FORM_RANKS, FORM_PLACES };
+// The numbers of a form: see does.go. A transport gets those from the detail on: see Transport in
+// plugin.go.
+enum { FORM_KIND, FORM_IN_PLACE, FORM_DETAIL, FORM_REDUCTION, FORM_ROOT, FORM_RANKS, FORM_PLACES };
 
 static size_t size_of(int dtype) {
   switch (dtype) {
@@ -29,15 +30,9 @@ static size_t size_of(int dtype) {
   return 0;
 }
 
-static int64_t count_of(const gb_ffi_buffer *b) {
-  int64_t count = 1;
-  for (int64_t i = 0; i < b->rank; i++) count *= b->dims[i];
-  return count;
-}
-
 // group_size returns the number of ranks in each group, if all have the same.
 static int64_t group_size(const int64_t *form) {
-  if (form == NULL || form[FORM_RANKS] == 0) return ranks;
+  if (form[FORM_RANKS] == 0) return ranks;
   int64_t size = 0;
   for (int64_t i = 0; i < form[FORM_RANKS]; i++) size += form[FORM_PLACES + 2 * i] == 0;
   return size;
@@ -54,66 +49,54 @@ static int64_t count_for(int kind, int64_t given, int64_t got, int64_t members) 
 }
 
 // carry runs a collective to which this rank gives that many elements.
-static int carry(int kind, int64_t given, const void *in, void *out, int64_t count, int dtype, const int64_t *form, char *error, size_t error_size) {
+static int carry(int64_t given, const void *in, void *out, int64_t count, int dtype, const int64_t *form, char *error, size_t error_size) {
+  int kind = (int)form[FORM_KIND];
   int64_t began = gb_trace_begin();
-  int result = transport(kind, in, out, count, dtype, form, error, error_size);
-  int64_t reduction = form == NULL ? 0 : form[FORM_REDUCTION], grouped = form == NULL ? 0 : form[FORM_RANKS];
-  gb_trace_end(began, GB_TRACE_COLLECTIVE, (int64_t[]){kind, given, dtype, reduction, grouped, 0}, 6);
+  int result = transport(kind, in, out, count, dtype, form + FORM_DETAIL, error, error_size);
+  gb_trace_end(began, GB_TRACE_COLLECTIVE, (int64_t[]){kind, given, dtype, form[FORM_REDUCTION], form[FORM_RANKS], 0}, 6);
   return result;
-}
-
-// run takes (x, after) and perhaps a form. `after` only orders the collectives of a program, by a
-// data dependency. In place, x has the memory of the result: that of an all-gather then has room
-// for the values of all ranks.
-static gb_ffi_error *run(const gb_ffi_call_frame *frame, int kind, int in_place, const int64_t *form) {
-  gb_ffi_buffer *x = frame->args.values[0], *y = frame->rets.values[0];
-  size_t size = size_of(x->dtype);
-  if (size == 0 || x->dtype != y->dtype)
-    return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: unsupported element type");
-  int64_t members = group_size(form), given = count_of(x);
-  if (in_place && kind == GB_ALL_GATHER) given /= members;
-  int64_t count = count_for(kind, given, count_of(y), members);
-  if (count < 0)
-    return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: the result does not fit the operand");
-  if (in_place && x->data != y->data) memcpy(y->data, x->data, size * (size_t)count_of(x));
-
-  char error[512];
-  if (gb_flight_drain(error, sizeof error) != 0) return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
-  if (carry(kind, given, in_place ? NULL : x->data, y->data, count, x->dtype, form, error, sizeof error) != 0)
-    return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
-  return NULL;
 }
 
 // skipped reports whether XLA calls a handler only to prepare, or with the wrong number of operands
 // or results; *error is then the result.
 static int skipped(gb_ffi_call_frame *frame, int64_t operands, int64_t results, gb_ffi_error **error) {
   *error = NULL;
-  if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return 1;
+  if (gb_frame_prepares(frame)) return 1;
   if (frame->args.size == operands && frame->rets.size == results) return 0;
   *error = gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: wrong number of operands or results");
   return 1;
 }
 
-static gb_ffi_error *run_plain(gb_ffi_call_frame *frame, int kind, int in_place) {
-  gb_ffi_error *error;
-  return skipped(frame, 2, 1, &error) ? error : run(frame, kind, in_place, NULL);
+static int is_form(const gb_ffi_buffer *b) {
+  int64_t length = gb_count(b);
+  return b->dtype == GB_FFI_S64 && length >= FORM_PLACES && length == FORM_PLACES + 2 * ((const int64_t *)b->data)[FORM_RANKS];
 }
 
-static gb_ffi_error *all_reduce(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_REDUCE, 1); }
-static gb_ffi_error *all_gather(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_GATHER, 0); }
-static gb_ffi_error *all_gather_in_place(gb_ffi_call_frame *frame) { return run_plain(frame, GB_ALL_GATHER, 1); }
-static gb_ffi_error *reduce_scatter(gb_ffi_call_frame *frame) { return run_plain(frame, GB_REDUCE_SCATTER, 0); }
-
-static gb_ffi_error *run_form(gb_ffi_call_frame *frame) {
-  gb_ffi_error *error;
-  if (skipped(frame, 3, 1, &error)) return error;
-  gb_ffi_buffer *b = frame->args.values[2];
+// It takes (x, after, form). `after` only orders the collectives of a program, by a data
+// dependency. In place, x has the memory of the result: that of an all-gather then has room for the
+// values of all ranks.
+gb_ffi_error *gb_collective_call(gb_ffi_call_frame *frame) {
+  gb_ffi_error *failure;
+  if (skipped(frame, 3, 1, &failure)) return failure;
+  gb_ffi_buffer *x = frame->args.values[0], *y = frame->rets.values[0], *b = frame->args.values[2];
+  if (!is_form(b)) return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: malformed form");
   const int64_t *form = b->data;
-  int64_t length = count_of(b), fixed = 1 + FORM_PLACES;
-  if (b->dtype != GB_FFI_S64 || length < fixed || length != fixed + 2 * form[1 + FORM_RANKS])
-    return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: malformed form");
-  int kind = (int)form[0];
-  return run(frame, kind, kind == GB_ALL_REDUCE || kind == GB_BROADCAST, form + 1);
+  int kind = (int)form[FORM_KIND], in_place = form[FORM_IN_PLACE] != 0;
+  size_t size = size_of(x->dtype);
+  if (size == 0 || x->dtype != y->dtype)
+    return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: unsupported element type");
+  int64_t members = group_size(form), given = gb_count(x);
+  if (in_place && kind == GB_ALL_GATHER) given /= members;
+  int64_t count = count_for(kind, given, gb_count(y), members);
+  if (count < 0)
+    return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: the result does not fit the operand");
+  if (in_place && x->data != y->data) memcpy(y->data, x->data, size * (size_t)gb_count(x));
+
+  char error[512];
+  if (gb_flight_drain(error, sizeof error) != 0) return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
+  if (carry(given, in_place ? NULL : x->data, y->data, count, x->dtype, form, error, sizeof error) != 0)
+    return gb_frame_fail(frame, GB_FFI_INTERNAL, error);
+  return NULL;
 }
 
 // half runs a half of a sum. It takes (x, after) and returns (x, done), where `done` exists only
@@ -123,8 +106,8 @@ static gb_ffi_error *half(gb_ffi_call_frame *frame, int starts) {
   if (skipped(frame, 2, 2, &error)) return error;
   gb_ffi_buffer *x = frame->args.values[0], *y = frame->rets.values[0], *done = frame->rets.values[1];
   size_t size = size_of(x->dtype);
-  int64_t count = count_of(x);
-  if (size == 0 || x->dtype != y->dtype || count != count_of(y))
+  int64_t count = gb_count(x);
+  if (size == 0 || x->dtype != y->dtype || count != gb_count(y))
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: collective: the result does not fit the operand");
   char text[512];
   if (!starts && gb_flight_finish(x->data, text, sizeof text) != 0) return gb_frame_fail(frame, GB_FFI_INTERNAL, text);
@@ -136,27 +119,10 @@ static gb_ffi_error *half(gb_ffi_call_frame *frame, int starts) {
   return NULL;
 }
 
-static gb_ffi_error *start_half(gb_ffi_call_frame *frame) { return half(frame, 1); }
-static gb_ffi_error *finish_half(gb_ffi_call_frame *frame) { return half(frame, 0); }
-
-void *gb_start_handler(void) { return (void *)start_half; }
-void *gb_finish_handler(void) { return (void *)finish_half; }
+gb_ffi_error *gb_start_call(gb_ffi_call_frame *frame) { return half(frame, 1); }
+gb_ffi_error *gb_finish_call(gb_ffi_call_frame *frame) { return half(frame, 0); }
 
 void gb_set_transport(gb_transport t, int number) {
   transport = t;
   ranks = number;
 }
-
-void *gb_in_place_handler(void) { return (void *)all_gather_in_place; }
-
-void *gb_collective_handler(int kind) {
-  switch (kind) {
-    case GB_ALL_GATHER:
-      return (void *)all_gather;
-    case GB_REDUCE_SCATTER:
-      return (void *)reduce_scatter;
-  }
-  return (void *)all_reduce;
-}
-
-void *gb_form_handler(void) { return (void *)run_form; }

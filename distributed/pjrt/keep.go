@@ -103,8 +103,7 @@ func compileNow(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
 // one device should use all. With several devices, the others are busy meanwhile.
 func countedCPUs(program []byte) int {
 	cpus, err := affinity.Allowed()
-	head, _, _ := bytes.Cut(program, []byte("\n"))
-	if err != nil || C.gb_can_count() == 0 || forGPUs() || partitionsOf(string(head)) > 1 {
+	if err != nil || C.gb_can_count() == 0 || forGPUs() || partitionsOf(headOf(program)) > 1 {
 		return 0
 	}
 	n := len(cpus)

@@ -23,8 +23,8 @@ void gb_serialize_done(gb_pjrt_serialize_args *args);
 // gb_load loads a compiled program from bytes. It returns NULL if the plugin refuses them.
 void *gb_load(void *client, const void *bytes, size_t size);
 
-// gb_describe writes the client's platform, its version, and the kinds of its devices to `text`. It
-// returns the length, or 0 if the plugin does not report them or they don't fit.
-size_t gb_describe(void *client, char *text, size_t size);
+// gb_describe returns the client's platform, its version, and the kinds of its devices, in memory
+// from malloc, or NULL if the plugin does not report them.
+char *gb_describe(void *client);
 
 #endif

@@ -10,25 +10,17 @@ static gb_kernel convolution_kernel, product_kernel, columns_kernel;  // A proce
 static gb_adam adam_kernel;
 static gb_trained_product trained_kernel;
 
-// count_of returns the number of elements of a buffer.
-static int64_t count_of(const gb_ffi_buffer *b) {
-  int64_t count = 1;
-  for (int64_t i = 0; i < b->rank; i++) count *= b->dims[i];
-  return count;
-}
-
 // run takes (a, b, form), and perhaps values that only order it after what computes them. The kind
 // is that of the trace.
 static gb_ffi_error *run(gb_kernel kernel, int kind, const gb_ffi_call_frame *frame) {
-  if (gb_frame_metadata(frame)) return NULL;
-  if (frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
+  if (gb_frame_prepares(frame)) return NULL;
   if (frame->args.size < 3 || frame->rets.size != 1)
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: kernel: wrong number of operands");
   gb_ffi_buffer *a = frame->args.values[0], *b = frame->args.values[1], *form = frame->args.values[2];
   gb_ffi_buffer *out = frame->rets.values[0];
   if (a->dtype != GB_FFI_F32 || b->dtype != GB_FFI_F32 || out->dtype != GB_FFI_F32 || form->dtype != GB_FFI_S64)
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: kernel: wrong element types");
-  int64_t length = count_of(form), began = gb_trace_begin();
+  int64_t length = gb_count(form), began = gb_trace_begin();
   char error[512] = "gonbatch: ";
   size_t used = strlen(error);
   if (kernel(form->data, length, a->data, b->data, out->data, error + used, sizeof error - used) != 0)
@@ -37,16 +29,14 @@ static gb_ffi_error *run(gb_kernel kernel, int kind, const gb_ffi_call_frame *fr
   return NULL;
 }
 
-static gb_ffi_error *convolution(gb_ffi_call_frame *frame) { return run(convolution_kernel, GB_TRACE_CONVOLUTION, frame); }
-
-static gb_ffi_error *product(gb_ffi_call_frame *frame) { return run(product_kernel, GB_TRACE_PRODUCT, frame); }
-
-static gb_ffi_error *columns(gb_ffi_call_frame *frame) { return run(columns_kernel, GB_TRACE_COLUMNS, frame); }
+gb_ffi_error *gb_convolution_call(gb_ffi_call_frame *frame) { return run(convolution_kernel, GB_TRACE_CONVOLUTION, frame); }
+gb_ffi_error *gb_product_call(gb_ffi_call_frame *frame) { return run(product_kernel, GB_TRACE_PRODUCT, frame); }
+gb_ffi_error *gb_columns_call(gb_ffi_call_frame *frame) { return run(columns_kernel, GB_TRACE_COLUMNS, frame); }
 
 enum { ADAM_STATE = 3, ADAM_ARRAYS = 4, ADAM_SCALARS = 10 };
 
 // is_array reports whether a buffer has so many elements of float32.
-static int is_array(const gb_ffi_buffer *b, int64_t count) { return b->dtype == GB_FFI_F32 && count_of(b) == count; }
+static int is_array(const gb_ffi_buffer *b, int64_t count) { return b->dtype == GB_FFI_F32 && gb_count(b) == count; }
 
 // A call updates a weight, or a part of it. Its operands are the weight, the two moments, the
 // element where the part begins, if it is one, the gradient or its factors, and the scalars. What
@@ -61,10 +51,10 @@ static gb_ffi_buffer *const *after_state(const gb_ffi_call_frame *frame, int is_
 // moved inside, as StableHLO defines it. It returns 0 if shapes and types are right.
 static int read_weight(const gb_ffi_call_frame *frame, int is_part, gb_adam_update *u) {
   const gb_ffi_buffer *in = frame->args.values[0], *out = frame->rets.values[0], *at = frame->args.values[ADAM_STATE];
-  int64_t all = count_of(in), begin = 0;
+  int64_t all = gb_count(in), begin = 0;
   if (!is_array(in, all) || !is_array(out, all) || (is_part ? all < u->count : all != u->count)) return 1;
   if (is_part) {
-    if (at->dtype != GB_FFI_S64 || count_of(at) != 1) return 1;
+    if (at->dtype != GB_FFI_S64 || gb_count(at) != 1) return 1;
     begin = *(const int64_t *)at->data;
     if (begin > all - u->count) begin = all - u->count;
     if (begin < 0) begin = 0;
@@ -81,7 +71,7 @@ static int read_weight(const gb_ffi_call_frame *frame, int is_part, gb_adam_upda
 static int read_update(const gb_ffi_call_frame *frame, int is_part, int gradients, gb_adam_update *u) {
   gb_ffi_buffer *const *in = (gb_ffi_buffer *const *)frame->args.values, *const *out = (gb_ffi_buffer *const *)frame->rets.values;
   gb_ffi_buffer *const *scalars = after_state(frame, is_part) + gradients;
-  int64_t count = count_of(in[1]);
+  int64_t count = gb_count(in[1]);
   for (int i = 1; i < ADAM_STATE; i++)
     if (!is_array(in[i], count) || !is_array(out[i], count)) return 1;
   float s[ADAM_SCALARS];
@@ -100,7 +90,7 @@ static int has_operands(const gb_ffi_call_frame *frame, int is_part, int gradien
 }
 
 static gb_ffi_error *run_adam(gb_ffi_call_frame *frame, int is_part) {
-  if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
+  if (gb_frame_prepares(frame)) return NULL;
   if (!has_operands(frame, is_part, 1))
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: adam: wrong number of operands or results");
   const gb_ffi_buffer *gradient = *after_state(frame, is_part);
@@ -117,12 +107,12 @@ static gb_ffi_error *run_adam(gb_ffi_call_frame *frame, int is_part) {
 enum { PRODUCT_OPERANDS = 3 };  // a, b and the form.
 
 static gb_ffi_error *run_trained_product(gb_ffi_call_frame *frame, int is_part) {
-  if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
+  if (gb_frame_prepares(frame)) return NULL;
   if (!has_operands(frame, is_part, PRODUCT_OPERANDS))
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: trained product: wrong number of operands or results");
   gb_ffi_buffer *const *product = after_state(frame, is_part), *a = product[0], *b = product[1], *form = product[2];
   gb_adam_update update;
-  int64_t length = count_of(form), began = gb_trace_begin();
+  int64_t length = gb_count(form), began = gb_trace_begin();
   if (read_update(frame, is_part, PRODUCT_OPERANDS, &update) || a->dtype != GB_FFI_F32 || b->dtype != GB_FFI_F32 || form->dtype != GB_FFI_S64)
     return gb_frame_fail(frame, GB_FFI_INVALID_ARGUMENT, "gonbatch: trained product: wrong shapes or element types");
   char error[512] = "gonbatch: ";
@@ -133,37 +123,17 @@ static gb_ffi_error *run_trained_product(gb_ffi_call_frame *frame, int is_part) 
   return NULL;
 }
 
-static gb_ffi_error *adam(gb_ffi_call_frame *frame) { return run_adam(frame, 0); }
-static gb_ffi_error *adam_part(gb_ffi_call_frame *frame) { return run_adam(frame, 1); }
-static gb_ffi_error *trained_product(gb_ffi_call_frame *frame) { return run_trained_product(frame, 0); }
-static gb_ffi_error *trained_product_part(gb_ffi_call_frame *frame) { return run_trained_product(frame, 1); }
+gb_ffi_error *gb_adam_call(gb_ffi_call_frame *frame) { return run_adam(frame, 0); }
+gb_ffi_error *gb_adam_part_call(gb_ffi_call_frame *frame) { return run_adam(frame, 1); }
+gb_ffi_error *gb_trained_product_call(gb_ffi_call_frame *frame) { return run_trained_product(frame, 0); }
+gb_ffi_error *gb_trained_product_part_call(gb_ffi_call_frame *frame) { return run_trained_product(frame, 1); }
 
-void *gb_adam_part_handler(void) { return (void *)adam_part; }
-void *gb_trained_product_part_handler(void) { return (void *)trained_product_part; }
-
-void *gb_convolution_handler(gb_kernel kernel) {
-  convolution_kernel = kernel;
-  return (void *)convolution;
-}
-
-void *gb_product_handler(gb_kernel kernel) {
-  product_kernel = kernel;
-  return (void *)product;
-}
-
-void *gb_columns_handler(gb_kernel kernel) {
-  columns_kernel = kernel;
-  return (void *)columns;
-}
-
-void *gb_adam_handler(gb_adam kernel) {
-  adam_kernel = kernel;
-  return (void *)adam;
-}
-
-void *gb_trained_product_handler(gb_trained_product kernel) {
-  trained_kernel = kernel;
-  return (void *)trained_product;
+void gb_set_kernels(gb_kernel convolution, gb_kernel product, gb_kernel columns, gb_adam adam, gb_trained_product trained) {
+  convolution_kernel = convolution;
+  product_kernel = product;
+  columns_kernel = columns;
+  adam_kernel = adam;
+  trained_kernel = trained;
 }
 
 int gb_convolution_is_fast(const int64_t *form, int64_t length) {

@@ -6,7 +6,7 @@ package pjrt
 import "C"
 
 import (
-	"fmt"
+	"bytes"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -54,34 +54,18 @@ var (
 func RegisterKernels(platform string, k Kernels) error {
 	mu.Lock()
 	defer mu.Unlock()
-	path, ok := loaded[platform]
-	if !ok {
-		return fmt.Errorf("pjrt: no XLA plugin is loaded for %q: call Load first", platform)
-	}
-	name, ok := ffiPlatform[platform]
-	if !ok {
-		return fmt.Errorf("pjrt: kernels can't reach the memory of %q", platform)
-	}
 	if kernelsOn {
 		return nil
 	}
-	handlers := map[string]unsafe.Pointer{
-		convolutionTarget: C.gb_convolution_handler(C.gb_kernel(k.Convolution)),
-		productTarget:     C.gb_product_handler(C.gb_kernel(k.Product)),
-		columnsTarget:     C.gb_columns_handler(C.gb_kernel(k.Columns)),
-		adamTarget:        C.gb_adam_handler(C.gb_adam(k.Adam)),
-		trainedTarget:     C.gb_trained_product_handler(C.gb_trained_product(k.TrainedProduct)),
-		adamPartTarget:    C.gb_adam_part_handler(),
-		trainedPartTarget: C.gb_trained_product_part_handler(),
-	}
+	C.gb_set_kernels(C.gb_kernel(k.Convolution), C.gb_kernel(k.Product), C.gb_kernel(k.Columns), C.gb_adam(k.Adam), C.gb_trained_product(k.TrainedProduct))
 	optional.columns, optional.adam, optional.trained = k.Columns != nil, k.Adam != nil, k.TrainedProduct != nil
-	for target, handler := range handlers {
-		if err := registerHandler(target, name, handler); err != nil {
-			return fmt.Errorf("pjrt: the XLA plugin %s can't run kernels: %w", path, err)
-		}
-	}
-	kernelsOn = true
-	return nil
+	err := registerHandlers(platform, "kernels", map[string]unsafe.Pointer{
+		convolutionTarget: C.gb_convolution_call, productTarget: C.gb_product_call, columnsTarget: C.gb_columns_call,
+		adamTarget: C.gb_adam_call, adamPartTarget: C.gb_adam_part_call,
+		trainedTarget: C.gb_trained_product_call, trainedPartTarget: C.gb_trained_product_part_call,
+	})
+	kernelsOn = err == nil
+	return err
 }
 
 // WithoutAdam leaves the updates of variables to XLA, in the programs that are compiled from now
@@ -115,12 +99,21 @@ func useKernels(m *stablehlo.Module) int {
 
 // partitionsOf returns among how many devices of a process XLA divides a program, by what is before
 // its functions.
-func partitionsOf(head string) int {
-	_, rest, _ := strings.Cut(head, "stablehlo.num_partitions = ")
+func partitionsOf(head string) int { return numberIn(head, "num_partitions") }
+
+// numberIn returns the number of an attribute of a program; 1 if it has none.
+func numberIn(head, attribute string) int {
+	_, rest, _ := strings.Cut(head, "stablehlo."+attribute+" = ")
 	if all := stablehlo.Numbers(rest); len(all) > 0 {
 		return all[0]
 	}
 	return 1
+}
+
+// headOf returns the first line of a program, which has its attributes.
+func headOf(program []byte) string {
+	head, _, _ := bytes.Cut(program, []byte("\n"))
+	return string(head)
 }
 
 // withKernels replaces what a kernel computes faster.
@@ -199,7 +192,7 @@ func (k *kernelCalls) improve(f *flow) {
 // kernelCall returns the call of a kernel for a and b, and its form.
 func kernelCall(target string, form []int, a, b, out stablehlo.Value) []*stablehlo.Op {
 	constant := constantForm(own("form", out.Name), form)
-	return []*stablehlo.Op{constant, stablehlo.CustomCall(target, false, nil, []stablehlo.Value{a, b, {Name: constant.Result(), Type: constant.Out[0]}}, out)}
+	return []*stablehlo.Op{constant, stablehlo.CustomCall(target, false, nil, []stablehlo.Value{a, b, resultOf(constant)}, out)}
 }
 
 // dimensionsOf returns the dimensions of a float32 tensor without a dimension of 0. It returns nil

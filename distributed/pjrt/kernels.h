@@ -1,8 +1,7 @@
 #ifndef GONBATCH_PJRT_KERNELS_H
 #define GONBATCH_PJRT_KERNELS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "abi.h"
 
 // gb_kernel computes `out` from a and b, all float32. The form is the numbers that describe what to
 // compute: those that convolution.go and product.go write. It returns 0, or non-zero and a
@@ -10,11 +9,6 @@
 // and it returns 0 if it can compute this form fast.
 typedef int (*gb_kernel)(const int64_t *form, int64_t length, const float *a, const float *b, float *out, char *error,
                          size_t error_size);
-
-// The handlers of XLA's custom calls that run a kernel.
-void *gb_convolution_handler(gb_kernel kernel);
-void *gb_product_handler(gb_kernel kernel);
-void *gb_columns_handler(gb_kernel kernel);
 
 // gb_adam_update is an update of Adam, or of AdamW, with weights, moments and a gradient of `count`
 // elements each:
@@ -34,26 +28,30 @@ typedef struct {
 
 typedef void (*gb_adam)(const gb_adam_update *update);
 
-// gb_adam_handler returns the handler of the custom call that takes weight, moment1, moment2,
-// gradient and the ten scalars, in the order of the struct, and returns the three new values.
-void *gb_adam_handler(gb_adam adam);
-
 // gb_trained_product is an update whose gradient is the product of a and b, of the form of a
 // product kernel. The update's gradient isn't used.
 typedef int (*gb_trained_product)(const int64_t *form, int64_t length, const float *a, const float *b,
                                   const gb_adam_update *update, char *error, size_t error_size);
 
-// gb_trained_product_handler returns the handler of the custom call that takes weight, moment1,
-// moment2, a, b, the form, the ten scalars, and perhaps values that only order it. It returns the
-// three new values.
-void *gb_trained_product_handler(gb_trained_product kernel);
+// gb_set_kernels sets the kernels that the handlers of custom calls run. Some may be NULL.
+void gb_set_kernels(gb_kernel convolution, gb_kernel product, gb_kernel columns, gb_adam adam, gb_trained_product trained);
 
-// The handlers of the custom calls that update a part of a variable, by the kernels of those above.
-// They take the whole weight, moment1 and moment2 of the part, the element where the part begins
-// (int64), and the other operands. They return the whole weight and the moments of the part. The
-// weight has the same memory before and after.
-void *gb_adam_part_handler(void);
-void *gb_trained_product_part_handler(void);
+// The handlers of XLA's custom calls that run a kernel, for (a, b, form).
+gb_ffi_error *gb_convolution_call(gb_ffi_call_frame *frame);
+gb_ffi_error *gb_product_call(gb_ffi_call_frame *frame);
+gb_ffi_error *gb_columns_call(gb_ffi_call_frame *frame);
+
+// The handlers of the custom calls that update a variable. They take weight, moment1, moment2, the
+// gradient, or its factors a and b and the form, the ten scalars in the order of the struct, and
+// perhaps values that only order them. They return the three new values.
+gb_ffi_error *gb_adam_call(gb_ffi_call_frame *frame);
+gb_ffi_error *gb_trained_product_call(gb_ffi_call_frame *frame);
+
+// Those that update a part of a variable take the whole weight, moment1 and moment2 of the part,
+// the element where the part begins (int64), and the other operands. They return the whole weight
+// and the moments of the part. The weight has the same memory before and after.
+gb_ffi_error *gb_adam_part_call(gb_ffi_call_frame *frame);
+gb_ffi_error *gb_trained_product_part_call(gb_ffi_call_frame *frame);
 
 // gb_convolution_is_fast reports whether the kernel can compute a convolution fast.
 int gb_convolution_is_fast(const int64_t *form, int64_t length);

@@ -40,14 +40,14 @@ func keyOf(client unsafe.Pointer, program, options []byte) (key compilecache.Key
 	if err != nil || unkeepable(variable("XLA_FLAGS")) || variable("XLA_DEBUG_OPTIONS") != "" {
 		return key, false
 	}
-	var text [8192]C.char
-	size := C.gb_describe(client, &text[0], C.size_t(len(text)))
-	if size == 0 {
+	described := C.gb_describe(client)
+	if described == nil {
 		return key, false
 	}
+	defer C.free(unsafe.Pointer(described))
 	return compilecache.NewHash().
 		Add("surroundings", surroundings).
-		Add("client", bytesOf(&text[0], size)).
+		Add("client", []byte(C.GoString(described))).
 		Add("options", options).
 		Add("plainly", plainly()).
 		Add("counted CPUs", fmt.Append(nil, countedCPUs(program))).

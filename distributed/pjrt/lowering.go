@@ -38,18 +38,14 @@ func (customCall) body(p parameters) []*stablehlo.Op {
 	if p.part == start || p.part == finish {
 		return p.halfBody()
 	}
-	var ops []*stablehlo.Op
-	target, operands := p.target(p.ranks), []stablehlo.Value{p.x, p.after}
-	if !p.plain() {
-		form := constantForm("%form", p.form())
-		target, operands, ops = formTarget(p.ranks), append(operands, stablehlo.Value{Name: form.Result(), Type: form.Out[0]}), append(ops, form)
-	}
+	form := constantForm("%form", p.form())
 	var inPlaceOf []int
-	if p.op == allReduce || p.op == broadcast || p.part == inPlace { // It needs no memory besides its operand's.
+	if p.inPlace() {
 		inPlaceOf = []int{0}
 	}
 	result := stablehlo.Value{Name: "%result", Type: p.results[0]}
-	return append(ops, stablehlo.CustomCall(target, true, inPlaceOf, operands, result), stablehlo.Return(result))
+	call := stablehlo.CustomCall(collectiveTarget(p.ranks), true, inPlaceOf, []stablehlo.Value{p.x, p.after, resultOf(form)}, result)
+	return []*stablehlo.Op{form, call, stablehlo.Return(result)}
 }
 
 // constantForm returns a constant with the numbers that tell a custom call what to do.

@@ -54,10 +54,10 @@ func (p parameters) replicaGroups() string {
 
 // native returns the name of XLA's operation.
 func (o op) native() string {
-	return map[op]string{
-		allReduce: "stablehlo.all_reduce", broadcast: "stablehlo.collective_broadcast", allGather: "stablehlo.all_gather",
-		reduceScatter: "stablehlo.reduce_scatter", allToAll: "stablehlo.all_to_all",
-	}[o]
+	if o == broadcast {
+		return "stablehlo.collective_broadcast"
+	}
+	return "stablehlo." + opNames[o]
 }
 
 // reducers are the operations of reductions.
@@ -114,7 +114,6 @@ const (
 	fieldOverrides    = 7
 
 	fieldNumReplicas      = 4
-	fieldNumPartitions    = 5
 	fieldDeviceAssignment = 9
 
 	fieldReplicaCount     = 1
@@ -144,24 +143,24 @@ func (n native) options(client unsafe.Pointer, program, given []byte) ([]byte, e
 		return given, nil
 	}
 	alone := slices.Concat(given, Flag(shardAutotuning, false))
-	if !hasCollectives {
+	switch head := headOf(program); {
+	case !hasCollectives:
 		return alone, nil
+	case numberIn(head, "num_partitions")*numberIn(head, "num_replicas") > 1:
+		return nil, errors.New("a program for several devices of one process can't have collectives over the ranks: a rank drives one device")
 	}
-	return replicate(alone, devices)
+	return replicate(alone, devices), nil
 }
 
 func (native) overlaps() bool { return true }
 
 // replicate makes a program compile for these devices, which all run it. In the binary form of
 // options, later fields replace or complete earlier ones.
-func replicate(options []byte, devices []int64) ([]byte, error) {
-	if !isPortable(options) {
-		return nil, errors.New("a program for several devices of one process can't have collectives over the ranks: a rank drives one device")
-	}
+func replicate(options []byte, devices []int64) []byte {
 	build := appendVarint(nil, fieldNumReplicas, uint64(len(devices)))
 	build = appendBytes(build, fieldDeviceAssignment, assignment(devices))
 	options = appendBytes(options, fieldBuildOptions, build)
-	return appendVarint(options, fieldPortable, 0), nil
+	return appendVarint(options, fieldPortable, 0)
 }
 
 // assignment puts one replica on each of the devices, in this order.
@@ -191,47 +190,6 @@ func Flag(name string, value any) []byte {
 	}
 	entry := appendBytes(nil, fieldMapKey, []byte(name))
 	return appendBytes(nil, fieldOverrides, appendBytes(entry, fieldMapValue, encoded))
-}
-
-// isPortable reports whether a program is for any one device.
-func isPortable(options []byte) bool { return lastVarint(options, fieldPortable) != 0 }
-
-// partitions returns for how many devices of a process a program is divided.
-func partitions(options []byte) (n uint64) {
-	eachField(options, func(number protowire.Number, kind protowire.Type, value []byte) {
-		if number != fieldBuildOptions || kind != protowire.BytesType {
-			return
-		}
-		build, _ := protowire.ConsumeBytes(value)
-		n = max(n, lastVarint(build, fieldNumPartitions))
-	})
-	return n
-}
-
-// lastVarint returns the last value of a field of a message; 0 if it has none.
-func lastVarint(message []byte, wanted protowire.Number) (last uint64) {
-	eachField(message, func(number protowire.Number, kind protowire.Type, value []byte) {
-		if number == wanted && kind == protowire.VarintType {
-			last, _ = protowire.ConsumeVarint(value)
-		}
-	})
-	return last
-}
-
-// eachField calls f with the encoded values of a message's fields, up to one that isn't whole.
-func eachField(message []byte, f func(number protowire.Number, kind protowire.Type, value []byte)) {
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return
-		}
-		message = message[n:]
-		if n = protowire.ConsumeFieldValue(number, kind, message); n < 0 {
-			return
-		}
-		f(number, kind, message[:n])
-		message = message[n:]
-	}
 }
 
 func appendVarint(b []byte, field protowire.Number, value uint64) []byte {

@@ -2,6 +2,7 @@ package pjrt
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -23,7 +24,7 @@ var opNames = map[op]string{allReduce: "all_reduce", broadcast: "broadcast", all
 
 // String returns the name for people.
 func (o op) String() string {
-	return map[op]string{allReduce: "all-reduce", broadcast: "broadcast", allGather: "all-gather", reduceScatter: "reduce-scatter", allToAll: "all-to-all"}[o]
+	return strings.ReplaceAll(opNames[o], "_", "-")
 }
 
 // reduces reports whether the collective computes with the values of several ranks.

@@ -56,8 +56,7 @@ static void error_message(gb_pjrt_error_message_args *args) {
 }
 
 static gb_pjrt_error *error_code(gb_pjrt_error_code_args *args) {
-  if (!is_own(args->error))
-    return ((gb_pjrt_error * (*)(gb_pjrt_error_code_args *)) original->function[GB_PJRT_ERROR_GET_CODE])(args);
+  if (!is_own(args->error)) return GB_CALL(GB_PJRT_ERROR_GET_CODE, args);
   args->code = GB_PJRT_FAILED_PRECONDITION;
   return NULL;
 }
@@ -83,25 +82,25 @@ static gb_pjrt_error *compile(gb_pjrt_compile_args *args) {
 
 static gb_pjrt_error *execute(gb_pjrt_execute_args *args) {
   gb_flight_next();
-  return ((gb_pjrt_error * (*)(gb_pjrt_execute_args *)) original->function[GB_PJRT_LOADED_EXECUTABLE_EXECUTE])(args);
+  return GB_CALL(GB_PJRT_LOADED_EXECUTABLE_EXECUTE, args);
 }
 
-uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size) {
+const gb_pjrt_api *gb_plugin_load(const char *path, char *error, size_t error_size) {
   void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   if (handle == NULL) {
     snprintf(error, error_size, "%s", dlerror());
-    return 0;
+    return NULL;
   }
   const gb_pjrt_api *(*get_api)(void) = (const gb_pjrt_api *(*)(void))dlsym(handle, "GetPjrtApi");
   if (get_api == NULL) {
     snprintf(error, error_size, "it is not a PJRT plugin: no symbol GetPjrtApi");
-    return 0;
+    return NULL;
   }
   original = get_api();
   size_t needed = offsetof(gb_pjrt_api, function) + (GB_PJRT_EXECUTABLE_DESERIALIZE_AND_LOAD + 1) * sizeof(void *);
   if (original == NULL || original->struct_size < needed) {
     snprintf(error, error_size, "its PJRT API table is too short");
-    return 0;
+    return NULL;
   }
   wrapped = malloc(original->struct_size);
   memcpy(wrapped, original, original->struct_size);
@@ -110,12 +109,7 @@ uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size) {
   wrapped->function[GB_PJRT_ERROR_GET_CODE] = (void *)error_code;
   wrapped->function[GB_PJRT_CLIENT_COMPILE] = (void *)compile;
   wrapped->function[GB_PJRT_LOADED_EXECUTABLE_EXECUTE] = (void *)execute;
-  return (uintptr_t)wrapped;
-}
-
-void gb_plugin_version(int *major, int *minor) {
-  *major = original->version.major_version;
-  *minor = original->version.minor_version;
+  return wrapped;
 }
 
 static const gb_pjrt_ffi_extension *find_ffi_extension(void) {
@@ -136,7 +130,14 @@ void gb_error_take(gb_pjrt_error *err, char *text, size_t size) {
   error_destroy(&destroy);
 }
 
-int gb_plugin_register(const char *target, const char *platform, void *handler, char *error, size_t error_size) {
+int gb_refused(gb_pjrt_error *err) {
+  char text[1];
+  if (err != NULL) gb_error_take(err, text, sizeof text);
+  return err != NULL;
+}
+
+int gb_plugin_register(const char *target, void *handler, char *error, size_t error_size) {
+  static const char platform[] = "Host";  // XLA's name of the CPU's memory.
   const gb_pjrt_ffi_extension *ffi = find_ffi_extension();
   if (ffi == NULL || ffi->register_handler == NULL) {
     snprintf(error, error_size, "it lacks the FFI extension (PJRT extension type %d)", GB_PJRT_EXTENSION_FFI);

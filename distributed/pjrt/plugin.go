@@ -25,12 +25,12 @@ package pjrt
 /*
 #cgo LDFLAGS: -ldl
 #include <stdlib.h>
+#include "frame.h"
 #include "plugin.h"
 */
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"unsafe"
@@ -57,7 +57,7 @@ import (
 //   - 6, all-to-all: puts the count elements that each rank has at in for this rank at out, in
 //     order of rank. in stays as it is.
 //
-// form is NULL for a sum over all ranks. Otherwise it has these numbers, the same on all ranks:
+// form may be NULL for a sum over all ranks. Otherwise it has these numbers, the same on all ranks:
 //
 //   - a number for reports, which differs if the others do,
 //   - the Reduction,
@@ -77,7 +77,10 @@ const errorSize = 1024
 var (
 	mu     sync.Mutex
 	loaded = map[string]string{} // platform -> path
-	ranks  int                   // The number of ranks of collectives; 0 if not set yet.
+
+	version C.gb_pjrt_version // That of the plugin.
+
+	ranks int // The number of ranks of collectives; 0 if not set yet.
 
 	theLowering lowering // How collectives are lowered; nil if not set yet.
 )
@@ -104,13 +107,13 @@ func Load(platform, path string) error {
 	defer C.free(unsafe.Pointer(cPath))
 	var text [errorSize]C.char
 	api := C.gb_plugin_load(cPath, &text[0], errorSize)
-	if api == 0 {
+	if api == nil {
 		return fmt.Errorf("pjrt: can't load the XLA plugin %s: %s", path, C.GoString(&text[0]))
 	}
-	if err := pjrt.RegisterPreloadedPlugin(platform, uintptr(api)); err != nil {
+	if err := pjrt.RegisterPreloadedPlugin(platform, uintptr(unsafe.Pointer(api))); err != nil {
 		return fmt.Errorf("pjrt: can't start the XLA plugin %s: %w", path, err)
 	}
-	loaded[platform] = path
+	loaded[platform], version = path, api.version
 	return nil
 }
 
@@ -118,16 +121,8 @@ func Load(platform, path string) error {
 func Version() (major, minor int) {
 	mu.Lock()
 	defer mu.Unlock()
-	if len(loaded) == 0 {
-		return 0, 0
-	}
-	var cMajor, cMinor C.int
-	C.gb_plugin_version(&cMajor, &cMinor)
-	return int(cMajor), int(cMinor)
+	return int(version.major_version), int(version.minor_version)
 }
-
-// ffiPlatform maps platforms to their names in XLA's FFI.
-var ffiPlatform = map[string]string{"cpu": "Host"}
 
 // RegisterTransport makes the collectives of programs use the transport, over the given number of
 // ranks. The plugin must be loaded. The number of ranks of a process can't change.
@@ -137,40 +132,40 @@ func RegisterTransport(platform string, transport Transport, size int) error {
 	if err := checkWorld(size); err != nil {
 		return err
 	}
-	path, ok := loaded[platform]
-	if !ok {
+	C.gb_set_transport(C.gb_transport(transport), C.int(size))
+	err := registerHandlers(platform, "collectives of a transport", map[string]unsafe.Pointer{
+		collectiveTarget(size):                         C.gb_collective_call,
+		does{op: allReduce, part: start}.target(size):  C.gb_start_call,
+		does{op: allReduce, part: finish}.target(size): C.gb_finish_call,
+	})
+	if err == nil {
+		setWorld(customCall{}, size)
+	}
+	return err
+}
+
+// checkLoaded returns an error if no plugin is loaded. The lock is held.
+func checkLoaded(platform string) error {
+	if _, ok := loaded[platform]; !ok {
 		return fmt.Errorf("pjrt: no XLA plugin is loaded for %q: call Load first", platform)
 	}
-	name, ok := ffiPlatform[platform]
-	if !ok {
-		return fmt.Errorf("pjrt: a transport can't reach the memory of %q: call Join", platform)
-	}
-	C.gb_set_transport(C.gb_transport(transport), C.int(size))
-	handlers := map[string]unsafe.Pointer{
-		formTarget(size): C.gb_form_handler(),
-		does{op: allReduce, part: start}.target(size): C.gb_start_handler(), does{op: allReduce, part: finish}.target(size): C.gb_finish_handler(),
-		does{op: allGather, part: inPlace}.target(size): C.gb_in_place_handler(),
-	}
-	for _, d := range plains {
-		handlers[d.target(size)] = C.gb_collective_handler(C.int(d.op))
-	}
-	for target, handler := range handlers {
-		if err := registerHandler(target, name, handler); err != nil {
-			return fmt.Errorf("pjrt: the XLA plugin %s can't run collectives: %w", path, err)
-		}
-	}
-	setWorld(customCall{}, size)
 	return nil
 }
 
-// registerHandler gives XLA the handler of a custom call. The lock is held.
-func registerHandler(target, ffiPlatform string, handler unsafe.Pointer) error {
-	cTarget, cPlatform := C.CString(target), C.CString(ffiPlatform)
-	// XLA keeps the name of the target, so it is not freed.
-	defer C.free(unsafe.Pointer(cPlatform))
-	var text [errorSize]C.char
-	if C.gb_plugin_register(cTarget, cPlatform, handler, &text[0], errorSize) != 0 {
-		return errors.New(C.GoString(&text[0]))
+// registerHandlers gives XLA the handlers of custom calls, by their names. The lock is held.
+func registerHandlers(platform, what string, handlers map[string]unsafe.Pointer) error {
+	if err := checkLoaded(platform); err != nil {
+		return err
+	}
+	if platform != "cpu" {
+		return fmt.Errorf("pjrt: %s can't reach the memory of %q", what, platform)
+	}
+	for target, handler := range handlers {
+		var text [errorSize]C.char
+		// XLA keeps the name of the target, so it is not freed.
+		if C.gb_plugin_register(C.CString(target), handler, &text[0], errorSize) != 0 {
+			return fmt.Errorf("pjrt: the XLA plugin %s can't run %s: %s", loaded[platform], what, C.GoString(&text[0]))
+		}
 	}
 	return nil
 }

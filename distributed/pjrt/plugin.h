@@ -16,35 +16,20 @@ typedef int (*gb_transport)(int kind, const void *in, void *out, int64_t count, 
                             char *error, size_t error_size);
 
 // gb_plugin_load opens the PJRT plugin at path. It returns the API table for go-xla, whose compile
-// call rewrites programs first, or 0 and a text in `error`.
-uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size);
+// call rewrites programs first, or NULL and a text in `error`.
+const gb_pjrt_api *gb_plugin_load(const char *path, char *error, size_t error_size);
 
 // gb_set_transport sets what all collectives use, and the number of ranks.
 void gb_set_transport(gb_transport transport, int ranks);
 
-// gb_collective_handler returns the handler of a kind of collective: a sum, over all ranks.
-void *gb_collective_handler(int kind);
-
-// gb_in_place_handler returns that of an all-gather in place.
-void *gb_in_place_handler(void);
-
-// gb_form_handler returns the handler of the collectives that have a form.
-void *gb_form_handler(void);
-
-// gb_start_handler and gb_finish_handler return the handlers of a sum over all ranks that runs
-// while the program computes.
-void *gb_start_handler(void);
-void *gb_finish_handler(void);
-
 // gb_plugin_register registers the handler of a custom call with the loaded plugin under the name
 // `target`, which must stay valid.
-int gb_plugin_register(const char *target, const char *platform, void *handler, char *error, size_t error_size);
-
-// gb_plugin_version returns the PJRT API version of the loaded plugin.
-void gb_plugin_version(int *major, int *minor);
+int gb_plugin_register(const char *target, void *handler, char *error, size_t error_size);
 
 // gb_plugin_function returns a function of the loaded plugin, by its index in the table (abi.h).
+// GB_CALL calls one that takes a struct and returns an error.
 void *gb_plugin_function(int index);
+#define GB_CALL(index, args) (((gb_pjrt_error * (*)(void *)) gb_plugin_function(index))(args))
 
 // gb_plugin_replace makes go-xla call that function instead of the plugin's.
 void gb_plugin_replace(int index, void *function);
@@ -55,5 +40,8 @@ gb_pjrt_error *gb_error(char *text);
 // gb_error_read copies an error's text, as far as it fits. gb_error_take also destroys the error.
 void gb_error_read(gb_pjrt_error *err, char *text, size_t size);
 void gb_error_take(gb_pjrt_error *err, char *text, size_t size);
+
+// gb_refused reports whether a call has failed, for whatever reason.
+int gb_refused(gb_pjrt_error *err);
 
 #endif

@@ -9,7 +9,6 @@ import "C"
 
 import (
 	"bytes"
-	"fmt"
 	"unsafe"
 )
 
@@ -38,8 +37,8 @@ type Pretence struct {
 func Pretend(platform string, p Pretence) error {
 	mu.Lock()
 	defer mu.Unlock()
-	if _, ok := loaded[platform]; !ok {
-		return fmt.Errorf("pjrt: no XLA plugin is loaded for %q: call Load first", platform)
+	if err := checkLoaded(platform); err != nil {
+		return err
 	}
 	if !isPretended(theLowering) {
 		if err := checkWorld(p.Ranks); err != nil {
@@ -66,7 +65,7 @@ func (p pretended) options(_ unsafe.Pointer, program, given []byte) ([]byte, err
 	for i := range devices {
 		devices[i] = int64(i)
 	}
-	return replicate(given, devices)
+	return replicate(given, devices), nil
 }
 
 func isPretended(l lowering) bool {
@@ -80,7 +79,7 @@ func taken(args *C.gb_pjrt_compile_args) (failure *C.gb_pjrt_error, ok bool) {
 	p, ok := l.(pretended)
 	program := bytesOf(args.program.code, args.program.code_size)
 	options := bytesOf(args.compile_options, args.compile_options_size)
-	if !ok || len(collectivesOf(program)) == 0 && !p.takesDivided(options) {
+	if !ok || len(collectivesOf(program)) == 0 && !p.takesDivided(program) {
 		return nil, false
 	}
 	if err := p.Take(Step{Program: bytes.Clone(program), Options: bytes.Clone(options)}); err != nil {
@@ -90,6 +89,6 @@ func taken(args *C.gb_pjrt_compile_args) (failure *C.gb_pjrt_error, ok bool) {
 }
 
 // takesDivided reports whether a program without collectives is to be taken.
-func (p pretended) takesDivided(options []byte) bool {
-	return p.Divided != nil && partitions(options) > 1 && p.Divided()
+func (p pretended) takesDivided(program []byte) bool {
+	return p.Divided != nil && partitionsOf(headOf(program)) > 1 && p.Divided()
 }

@@ -35,8 +35,8 @@ type Processes struct {
 func Join(platform string, p Processes) error {
 	mu.Lock()
 	defer mu.Unlock()
-	if _, ok := loaded[platform]; !ok {
-		return fmt.Errorf("pjrt: no XLA plugin is loaded for %q: call Load first", platform)
+	if err := checkLoaded(platform); err != nil {
+		return err
 	}
 	joined := &processes{Processes: p, assignments: map[unsafe.Pointer][]int64{}, programs: map[unsafe.Pointer][]collective{}}
 	if err := checkWorld(p.Size); err != nil {

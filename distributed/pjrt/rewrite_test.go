@@ -57,9 +57,10 @@ func TestRewrite(t *testing.T) {
 		t.Fatalf("%d functions rewritten, want 2; %v:\n%s", count, err, got)
 	}
 	for _, want := range []string{
-		`"stablehlo.custom_call"(%x, %after) { call_target_name = "gonbatch_all_reduce_sum_over_4", `,
-		": (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>\n    \"stablehlo.return\"(%result) : (tensor<2xf32>) -> ()\n  }",
-		": (tensor<3x4xf64>, tensor<f32>) -> tensor<3x4xf64>\n    \"stablehlo.return\"(%result) : (tensor<3x4xf64>) -> ()\n  }",
+		`%form = "stablehlo.constant"() { value = dense<[1, 1, 0, 0, 0, 0]> : tensor<6xi64> }`,
+		`"stablehlo.custom_call"(%x, %after, %form) { call_target_name = "gonbatch_collective_2_over_4", `,
+		": (tensor<2xf32>, tensor<f32>, tensor<6xi64>) -> tensor<2xf32>\n    \"stablehlo.return\"(%result) : (tensor<2xf32>) -> ()\n  }",
+		": (tensor<3x4xf64>, tensor<f32>, tensor<6xi64>) -> tensor<3x4xf64>\n    \"stablehlo.return\"(%result) : (tensor<3x4xf64>) -> ()\n  }",
 		`callee = @gonbatch_all_reduce_sum_over_4_0`,
 	} {
 		if !strings.Contains(got, want) {
@@ -119,8 +120,9 @@ func TestRewriteSharded(t *testing.T) {
 		want     []string
 	}{
 		"custom call": {customCall{}, []string{
-			`%result = "stablehlo.custom_call"(%x, %after) { call_target_name = "gonbatch_all_gather_over_2", api_version = 4 : i32, has_side_effect = true, backend_config = {}, output_operand_aliases = [] } : (tensor<3xbf16>, tensor<f32>) -> tensor<6xbf16>`,
-			`%result = "stablehlo.custom_call"(%x, %after) { call_target_name = "gonbatch_reduce_scatter_sum_over_2", api_version = 4 : i32, has_side_effect = true, backend_config = {}, output_operand_aliases = [] } : (tensor<6xi64>, tensor<bf16>) -> tensor<3xi64>`,
+			`value = dense<[3, 0, 0, 0, 0, 0]>`, `value = dense<[5, 0, 0, 0, 0, 0]>`,
+			`api_version = 4 : i32, has_side_effect = true, backend_config = {}, output_operand_aliases = [] } : (tensor<3xbf16>, tensor<f32>, tensor<6xi64>) -> tensor<6xbf16>`,
+			`api_version = 4 : i32, has_side_effect = true, backend_config = {}, output_operand_aliases = [] } : (tensor<6xi64>, tensor<bf16>, tensor<6xi64>) -> tensor<3xi64>`,
 			"(%result) : (tensor<6xbf16>) -> ()\n  }\n\n  func.func",
 			"(%result) : (tensor<3xi64>) -> ()\n  }\n}\n",
 		}},

@@ -51,38 +51,51 @@ exit $code`
 // starts the ranks, it returns only how mpirun ended.
 func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []string) []Ended {
 	t.Helper()
-	NeedGPUs(t, n, env)
 	run := rundir.At(folder)
 	if err := os.MkdirAll(run.Logs(), 0o777); err != nil {
 		t.Fatal(err)
 	}
+	program := append([]string{"bash", "-c", asLogged, run.RankLogPattern("@"), run.FailurePath()}, thisTest(t)...)
+	ended := make([]Ended, n)
+	processes := launcher.start(t, n, program, env, func(rank int, cmd *exec.Cmd) {
+		if launcher.byMPI() {
+			log, err := os.Create(run.SchedulerLog())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer log.Close() //nolint:errcheck // mpirun has its own handle
+			cmd.Stdout, cmd.Stderr = log, log
+		}
+		ended[rank] = runToEnd(t, cmd)
+	})
+	return ended[:processes]
+}
+
+// start runs a program in n processes: by one command if mpirun starts them, else by one for each
+// rank, as torchrun does, each in a goroutine of its own. It returns the number of commands.
+func (l Launcher) start(t *testing.T, n int, program, env []string, run func(rank int, cmd *exec.Cmd)) int {
+	t.Helper()
+	NeedGPUs(t, n, env)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	program := append([]string{"bash", "-c", asLogged, run.RankLogPattern("@"), run.FailurePath()}, thisTest(t)...)
-	env = slices.Concat(os.Environ(), []string{child + "=1"}, launcher.env, env)
-	if launcher.byMPI() {
-		cmd := launcher.command(ctx, 0, slices.Concat(launcher.mpirun(t, n), program))
+	env = slices.Concat(os.Environ(), []string{child + "=1"}, l.env, env)
+	if l.byMPI() {
+		cmd := l.command(ctx, 0, slices.Concat(l.mpirun(t, n), program))
 		cmd.Env = env
-		log, err := os.Create(run.SchedulerLog())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer log.Close() //nolint:errcheck // mpirun has its own handle
-		cmd.Stdout, cmd.Stderr = log, log
-		return []Ended{runToEnd(t, cmd)}
+		run(0, cmd)
+		return 1
 	}
-	address := launcher.rendezvous(t)
-	ended := make([]Ended, n)
+	address := l.rendezvous(t)
 	var group sync.WaitGroup
 	for rank := range n {
 		group.Go(func() {
-			cmd := launcher.command(ctx, rank, program)
-			cmd.Env = append(append([]string{}, env...), rankEnv(address, rank, n)...)
-			ended[rank] = runToEnd(t, cmd)
+			cmd := l.command(ctx, rank, program)
+			cmd.Env = append(slices.Clone(env), rankEnv(address, rank, n)...)
+			run(rank, cmd)
 		})
 	}
 	group.Wait()
-	return ended
+	return n
 }
 
 // runAll runs a rank, or mpirun with its ranks, so that none outlives it and writes in folders that

@@ -20,7 +20,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"gonbatch/internal/machine"
@@ -156,41 +155,13 @@ func notePassed(t *testing.T) {
 // everything they print.
 func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	NeedGPUs(t, n, env)
-	program := thisTest(t)
-	env = slices.Concat(os.Environ(), []string{child + "=1"}, launcher.env, env)
-	if !launcher.byMPI() {
-		return startEach(t, ctx, launcher, n, program, env)
-	}
-	cmd := launcher.command(ctx, 0, slices.Concat(launcher.mpirun(t, n), program))
-	cmd.Env = env
-	return combinedOutput(t, cmd)
-}
-
-// combinedOutput is cmd.CombinedOutput, by runAll.
-func combinedOutput(t *testing.T, cmd *exec.Cmd) (string, error) {
-	var both bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &both, &both
-	_, err := runAll(t, cmd)
-	return both.String(), err
-}
-
-// startEach starts the ranks as torchrun does.
-func startEach(t *testing.T, ctx context.Context, launcher Launcher, n int, program, env []string) (string, error) {
-	t.Helper()
-	address := launcher.rendezvous(t)
 	outputs, errs := make([]string, n), make([]error, n)
-	var group sync.WaitGroup
-	for rank := range n {
-		group.Go(func() {
-			cmd := launcher.command(ctx, rank, program)
-			cmd.Env = append(slices.Clone(env), rankEnv(address, rank, n)...)
-			outputs[rank], errs[rank] = combinedOutput(t, cmd)
-		})
-	}
-	group.Wait()
+	launcher.start(t, n, thisTest(t), env, func(rank int, cmd *exec.Cmd) {
+		var both bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &both, &both
+		_, errs[rank] = runAll(t, cmd)
+		outputs[rank] = both.String()
+	})
 	return strings.Join(outputs, ""), errors.Join(errs...)
 }
 

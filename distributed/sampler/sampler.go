@@ -7,7 +7,7 @@
 //	s, err := sampler.New(sampler.Config{Len: 60000, BatchSize: 64, Shards: 2, Shuffle: true, Seed: 1})
 //	order := s.Epoch(0)
 //	for step := range s.Steps() {
-//		indices := s.Shard(order, step, rank) // 32 indices
+//		indices := s.Shards(order, step, rank, 1) // 32 indices
 //	}
 package sampler
 
@@ -79,11 +79,6 @@ func (s *Sampler) Epoch(epoch int) shuffle.Order {
 		return shuffle.Sorted()
 	}
 	return shuffle.Random(s.config.Len, s.config.Seed, uint64(epoch))
-}
-
-// Shard returns the part of a step's batch that belongs to one shard.
-func (s *Sampler) Shard(order shuffle.Order, step, shard int) []int {
-	return s.Shards(order, step, shard, 1)
 }
 
 // Shards is the part of a step's batch that belongs to n shards, one after the other.

@@ -29,9 +29,9 @@ func TestSameBatchesForAnyWorld(t *testing.T) {
 		for step := range s.Steps() {
 			var batch []int
 			for shard := range shards {
-				batch = append(batch, s.Shard(order, step, shard)...)
+				batch = append(batch, s.Shards(order, step, shard, 1)...)
 			}
-			if want := alone.Shard(alone.Epoch(3), step, 0); !slices.Equal(batch, want) {
+			if want := alone.Shards(alone.Epoch(3), step, 0, 1); !slices.Equal(batch, want) {
 				t.Fatalf("%d shards, step %d: got %v, want %v", shards, step, batch, want)
 			}
 			if got := s.Shards(order, step, 1, shards-1); !slices.Equal(got, batch[len(batch)/shards:]) {
@@ -50,7 +50,7 @@ func TestEveryExampleAtMostOnce(t *testing.T) {
 	order := s.Epoch(0)
 	for step := range s.Steps() {
 		for shard := range 2 {
-			for _, i := range s.Shard(order, step, shard) {
+			for _, i := range s.Shards(order, step, shard, 1) {
 				if seen[i] || i < 0 || i >= 103 {
 					t.Fatalf("example %d is repeated, or not in the dataset", i)
 				}
@@ -72,7 +72,7 @@ func TestFillLast(t *testing.T) {
 			order, all := s.Epoch(1), []int{}
 			for step := range s.Steps() {
 				for shard := range shards {
-					all = append(all, s.Shard(order, step, shard)...)
+					all = append(all, s.Shards(order, step, shard, 1)...)
 				}
 			}
 			if len(all) != (n+9)/10*10 {
@@ -93,7 +93,7 @@ func examples(s *sampler.Sampler, epoch int) []int {
 	order := s.Epoch(epoch)
 	var all []int
 	for step := range s.Steps() {
-		all = append(all, s.Shard(order, step, 0)...)
+		all = append(all, s.Shards(order, step, 0, 1)...)
 	}
 	return all
 }
@@ -125,12 +125,12 @@ func TestBillionExamples(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	alone := mustNew(t, config)
 	for _, step := range []int{0, 1, alone.Steps() / 2, alone.Steps() - 1} {
-		want := alone.Shard(alone.Epoch(2), step, 0)
+		want := alone.Shards(alone.Epoch(2), step, 0, 1)
 		for _, config.Shards = range []int{2, 3, 8} {
 			s := mustNew(t, config)
 			var got []int
 			for shard := range config.Shards {
-				got = append(got, s.Shard(s.Epoch(2), step, shard)...)
+				got = append(got, s.Shards(s.Epoch(2), step, shard, 1)...)
 			}
 			if !slices.Equal(got, want) {
 				t.Errorf("%d shards, step %d: got %v, want %v", config.Shards, step, got, want)
@@ -138,7 +138,7 @@ func TestBillionExamples(t *testing.T) {
 		}
 	}
 	plain := mustNew(t, sampler.Config{Len: config.Len, BatchSize: 1, Shards: 1})
-	if got := plain.Shard(plain.Epoch(0), config.Len-1, 0); got[0] != config.Len-1 {
+	if got := plain.Shards(plain.Epoch(0), config.Len-1, 0, 1); got[0] != config.Len-1 {
 		t.Errorf("the last example without shuffling is %d", got[0])
 	}
 	runtime.ReadMemStats(&after)

@@ -4,13 +4,17 @@ import "errors"
 
 // AllReduce replaces the values on every rank with their sum over all ranks, element by element.
 // All ranks get the same bits.
-func AllReduce[T Number](c *Comm, values []T) error {
+func (c *Comm) AllReduce(values []float64) error {
+	return c.sum(typeFloat64, add[float64], bytesOf(values))
+}
+
+func (c *Comm) sum(dtype int, add reduction, data []byte) error {
 	return c.do("all-reduce", func() error {
-		t, i, sum, data := c.world, intent{kind: kindAllReduce, dtype: typeOf[T]()}, reductionOf[T](reduceSum), bytesOf(values)
+		t, i := c.world, intent{kind: kindAllReduce, dtype: dtype}
 		if t.size() >= chainRanks && len(data) <= maxReduced && !t.treed && !t.linked {
-			return t.reduceChain(i, sum, data)
+			return t.reduceChain(i, add, data)
 		}
-		return t.allReduce(i, sum, data)
+		return t.allReduce(i, add, data)
 	})
 }
 
@@ -23,7 +27,7 @@ func (t *team) allReduce(i intent, reduce reduction, data []byte) error {
 	switch {
 	case t.size() == 1:
 		return nil
-	case len(data) <= small && t.comm.direct != nil:
+	case len(data) <= small:
 		return t.doubling(i, reduce, data)
 	}
 	if err := t.agree(i, len(data)); err != nil {

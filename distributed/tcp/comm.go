@@ -1,32 +1,50 @@
 package tcp
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
+
+	"gonbatch/distributed/network"
 )
 
 // Comm is this rank's place in the ring. Its methods are collective: all ranks must call them in
 // the same order. They may be called from any goroutine, but only one at a time.
 //
 // Ranks whose collectives differ fail, unless they wait for one another on different connections:
-// little data to reduce, and the groups of programs, have their own. Package watch ends these.
+// little data to reduce, and the groups of programs, may have their own. Package watch ends these.
 type Comm struct {
 	rank, size int
 	world      *team   // All ranks.
 	teams      []*team // Groups that have been used.
-	direct     *direct // Nil if the ring is all that connects the ranks.
+	direct     *direct
 	mu         sync.Mutex
 	scratch    []byte
 	closed     bool
 	broken     error // The first failure; nil if there was none.
 }
 
-func newComm(c Config, from, to net.Conn) *Comm {
-	comm := &Comm{rank: c.Rank, size: c.Size}
-	comm.world = worldTeam(comm, from, to)
-	return comm
+// newComm connects this rank, which listens for the others, to its neighbours. Two ranks have two
+// connections, so that in the ring each of them moves data in one direction: that is faster.
+func newComm(ctx context.Context, c Config, l *network.Listener, r reply) (*Comm, error) {
+	comm := &Comm{rank: c.Rank, size: c.Size, direct: newDirect(c, l, r)}
+	t := worldTeam(comm)
+	previous, next := t.at(-1), t.at(1)
+	from, to := previous, next
+	switch {
+	case c.Size == 2 && c.Rank == 0:
+		from += c.Size
+	case c.Size == 2:
+		to += c.Size
+	}
+	if err := comm.direct.connect(ctx, []int{from, to}); err != nil {
+		comm.direct.close()
+		return nil, err
+	}
+	t.from, t.to = link{previous, comm.direct.conns[from]}, link{next, comm.direct.conns[to]}
+	comm.world = t
+	return comm, nil
 }
 
 // Rank returns this process's number, from 0 to Size()-1.
@@ -58,20 +76,10 @@ func (c *Comm) run(f func() error) error {
 		return fmt.Errorf("an earlier collective failed: %w", c.broken)
 	}
 	if c.broken = f(); c.broken != nil {
-		_ = c.hangUp() // c.broken has the reason.
+		c.direct.close()
 	}
 	return c.broken
 }
-
-// hangUp closes the connections.
-func (c *Comm) hangUp() error {
-	if c.direct != nil {
-		c.direct.close()
-	}
-	return errors.Join(c.world.to.conn.Close(), c.world.from.conn.Close())
-}
-
-func (c *Comm) neighbour(step int) int { return (c.rank + step + c.size) % c.size }
 
 // buffer returns scratch memory of n bytes.
 func (c *Comm) buffer(n int) []byte {
@@ -84,9 +92,6 @@ func (c *Comm) buffer(n int) []byte {
 // connect makes the direct connections to ranks that this one has none to. It is collective over
 // all ranks: each names those that it needs, and for which groups.
 func (c *Comm) connect(ranks []int, groups uint32) error {
-	if c.direct == nil {
-		return errors.New("no direct connections between ranks")
-	}
 	// When a checksum from every rank has arrived, all ranks are here, and nobody waits in vain.
 	sums := make([]uint32, c.size)
 	if err := c.world.gather(typeInt32, bytesOf([]uint32{groups}), bytesOf(sums)); err != nil {
@@ -97,7 +102,9 @@ func (c *Comm) connect(ranks []int, groups uint32) error {
 			return fmt.Errorf("rank %d divides the ranks into other groups: all ranks must name the same groups, in the same order", rank)
 		}
 	}
-	return c.direct.connect(ranks)
+	ctx, cancel := context.WithTimeout(c.direct.listener.Context(), c.direct.config.Timeout)
+	defer cancel()
+	return c.direct.connect(ctx, ranks)
 }
 
 // Broadcast replaces the data on every rank with the root's. All ranks must pass the same length.
@@ -111,7 +118,7 @@ func (c *Comm) Broadcast(data []byte, root int) error {
 // AllGather returns the data of every rank, in order of rank. All ranks must pass the same length.
 func (c *Comm) AllGather(data []byte) ([][]byte, error) {
 	flat := make([]byte, len(data)*c.size)
-	if err := c.gather(data, flat); err != nil {
+	if err := c.do("all-gather", func() error { return c.world.gather(typeUint8, data, flat) }); err != nil {
 		return nil, err
 	}
 	all := make([][]byte, c.size)
@@ -119,11 +126,6 @@ func (c *Comm) AllGather(data []byte) ([][]byte, error) {
 		all[i] = flat[i*len(data) : (i+1)*len(data) : (i+1)*len(data)]
 	}
 	return all, nil
-}
-
-// gather puts the data of all ranks into `into`, in order of rank.
-func (c *Comm) gather(data, into []byte) error {
-	return c.do("all-gather", func() error { return c.world.gather(typeUint8, data, into) })
 }
 
 // Barrier returns when all ranks have called it.
@@ -141,8 +143,6 @@ func (c *Comm) Close() error {
 		return nil
 	}
 	c.closed = true
-	if c.broken != nil {
-		return nil // The connections are closed already.
-	}
-	return c.hangUp()
+	c.direct.close()
+	return nil
 }

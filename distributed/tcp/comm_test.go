@@ -12,31 +12,14 @@ import (
 	"gonbatch/distributed/tcp"
 )
 
-// onRanks runs body on each rank of a ring, in goroutines that pairs of sockets connect.
+// onRanks runs body on each rank of a ring, in goroutines.
 func onRanks(t testing.TB, n int, body func(c *tcp.Comm)) {
 	t.Helper()
-	comms, err := tcp.InProcess(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	onEach(t, n, func(rank int) (*tcp.Comm, error) { return comms[rank], nil }, body)
-}
-
-// overLoopback is onRanks over TCP.
-func overLoopback(t testing.TB, n int, body func(c *tcp.Comm)) {
-	t.Helper()
 	master := ranktest.FreeAddress(t)
-	onEach(t, n, func(rank int) (*tcp.Comm, error) {
-		return tcp.Init(t.Context(), tcp.Config{Rank: rank, Size: n, Master: master, Timeout: 2 * time.Minute})
-	}, body)
-}
-
-func onEach(t testing.TB, n int, join func(rank int) (*tcp.Comm, error), body func(c *tcp.Comm)) {
-	t.Helper()
 	var group sync.WaitGroup
 	for rank := range n {
 		group.Go(func() {
-			c, err := join(rank)
+			c, err := tcp.Init(t.Context(), tcp.Config{Rank: rank, Size: n, Master: master, Timeout: 2 * time.Minute})
 			if err != nil {
 				t.Error(err)
 				return
@@ -50,23 +33,21 @@ func onEach(t testing.TB, n int, join func(rank int) (*tcp.Comm, error), body fu
 	group.Wait()
 }
 
-// connected are the ways in which the ranks of a test are connected.
-var connected = map[string]func(t testing.TB, n int, body func(c *tcp.Comm)){"in process": onRanks, "loopback": overLoopback}
-
 func TestContract(t *testing.T) {
-	kind := ranktest.Transport[*tcp.Comm]{
-		Float32: tcp.AllReduce[float32], Float64: tcp.AllReduce[float64],
-		Int32: tcp.AllReduce[int32], Int64: tcp.AllReduce[int64],
-		ScatterFloat32: tcp.ReduceScatter[float32], ScatterFloat64: tcp.ReduceScatter[float64],
-		ScatterInt32: tcp.ReduceScatter[int32], ScatterInt64: tcp.ReduceScatter[int64], Closed: "the ring is closed",
-	}
 	// The last ones use a chain for little data.
-	for name, sizes := range map[string][]int{"in process": {1, 2, 3, 5, 16}, "loopback": {3, 16}} {
-		for _, n := range sizes {
-			t.Run(fmt.Sprintf("%d ranks %s", n, name), func(t *testing.T) {
-				connected[name](t, n, func(c *tcp.Comm) { ranktest.CheckTransport(t, kind, c) })
+	for _, n := range []int{1, 2, 3, 5, 16} {
+		t.Run(fmt.Sprintf("%d ranks", n), func(t *testing.T) {
+			onRanks(t, n, func(c *tcp.Comm) {
+				ranktest.CheckSums(t, c, tcp.AllReduce[float32])
+				ranktest.CheckSums(t, c, tcp.AllReduce[int32])
+				ranktest.CheckSums(t, c, tcp.AllReduce[int64])
+				ranktest.CheckScatters(t, c, tcp.ReduceScatter[float32])
+				ranktest.CheckScatters(t, c, tcp.ReduceScatter[float64])
+				ranktest.CheckScatters(t, c, tcp.ReduceScatter[int32])
+				ranktest.CheckScatters(t, c, tcp.ReduceScatter[int64])
+				ranktest.CheckTransport(t, c, "the ring is closed")
 			})
-		}
+		})
 	}
 }
 
@@ -89,21 +70,17 @@ func TestDisagreement(t *testing.T) {
 // TestDisagreementOfSome: if some ranks disagree, all ranks fail, including those whose neighbours
 // agree with them. No rank mistakes the bytes of a later collective for the current one's.
 func TestDisagreementOfSome(t *testing.T) {
-	for name, on := range connected {
-		t.Run(name, func(t *testing.T) {
-			for _, odd := range []int{0, 2, 4} {
-				on(t, 5, func(c *tcp.Comm) {
-					n := 1000
-					if c.Rank() == odd {
-						n++
-					}
-					if err := tcp.AllReduce(c, make([]float64, n)); err == nil {
-						t.Errorf("rank %d of those that disagree with rank %d has a sum", c.Rank(), odd)
-					}
-					if err := tcp.AllReduce(c, make([]float64, 3)); err == nil || !strings.Contains(err.Error(), "an earlier collective failed") {
-						t.Errorf("rank %d: the next collective: %v", c.Rank(), err)
-					}
-				})
+	for _, odd := range []int{0, 2, 4} {
+		onRanks(t, 5, func(c *tcp.Comm) {
+			n := 1000
+			if c.Rank() == odd {
+				n++
+			}
+			if err := tcp.AllReduce(c, make([]float64, n)); err == nil {
+				t.Errorf("rank %d of those that disagree with rank %d has a sum", c.Rank(), odd)
+			}
+			if err := tcp.AllReduce(c, make([]float64, 3)); err == nil || !strings.Contains(err.Error(), "an earlier collective failed") {
+				t.Errorf("rank %d: the next collective: %v", c.Rank(), err)
 			}
 		})
 	}
@@ -150,18 +127,14 @@ func TestDisagreementOnTheChain(t *testing.T) {
 // TestGoneWhileSending: all ranks fail if one exits while the others have more to send than a
 // connection can buffer.
 func TestGoneWhileSending(t *testing.T) {
-	for name, on := range connected {
-		t.Run(name, func(t *testing.T) {
-			on(t, 4, func(c *tcp.Comm) {
-				if c.Rank() == 1 {
-					return
-				}
-				if err := tcp.AllReduce(c, make([]float64, 20_000_000)); err == nil {
-					t.Errorf("rank %d has a sum", c.Rank())
-				}
-			})
-		})
-	}
+	onRanks(t, 4, func(c *tcp.Comm) {
+		if c.Rank() == 1 {
+			return
+		}
+		if err := tcp.AllReduce(c, make([]float64, 20_000_000)); err == nil {
+			t.Errorf("rank %d has a sum", c.Rank())
+		}
+	})
 }
 
 // TestScatterDisagreement: ranks that disagree about a reduce-scatter fail at once.
@@ -178,18 +151,14 @@ func TestScatterDisagreement(t *testing.T) {
 
 // TestGone: if a rank exits, its neighbours get an error that names it.
 func TestGone(t *testing.T) {
-	for name, on := range connected {
-		t.Run(name, func(t *testing.T) {
-			on(t, 2, func(c *tcp.Comm) {
-				if c.Rank() == 1 {
-					return // This closes its connections.
-				}
-				if err := tcp.AllReduce(c, make([]float64, 5)); err == nil || !strings.Contains(err.Error(), "rank 0 of 2: all-reduce: ") || !strings.Contains(err.Error(), "rank 1") {
-					t.Errorf("got %v", err)
-				}
-			})
-		})
-	}
+	onRanks(t, 2, func(c *tcp.Comm) {
+		if c.Rank() == 1 {
+			return // This closes its connections.
+		}
+		if err := tcp.AllReduce(c, make([]float64, 5)); err == nil || !strings.Contains(err.Error(), "rank 0 of 2: all-reduce: ") || !strings.Contains(err.Error(), "rank 1") {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestInitRefuses(t *testing.T) {

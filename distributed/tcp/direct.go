@@ -9,48 +9,47 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	"gonbatch/distributed/network"
-	"gonbatch/internal/plural"
 )
 
-// direct has the connections between ranks that need not be neighbors. They are made when a
-// collective first needs them.
+// direct has the connections to other ranks. Those to the neighbors are made first, the others when
+// a collective first needs them. Of two ranks, the lower one connects to the higher one.
 type direct struct {
-	config Config
-	maker  maker
-	conns  map[int]net.Conn // By rank.
+	config    Config
+	key       network.Key
+	next      []string                   // The addresses of the next rank.
+	addresses func() ([][]string, error) // Those of all ranks.
+	listener  *network.Listener
+	conns     map[int]net.Conn // By rank; a second one to the same rank by that plus the size.
+
+	mu      sync.Mutex
+	arrived map[int]chan net.Conn // Those that others have made, likewise.
 }
 
-// maker makes direct connections.
-type maker interface {
-	// one makes the connection to a rank, which calls its own maker for it.
-	one(ctx context.Context, rank int) (net.Conn, error)
-	// context ends when the maker is closed.
-	context() context.Context
-	close()
+func newDirect(c Config, l *network.Listener, r reply) *direct {
+	d := &direct{config: c, key: r.Key, next: r.Next, listener: l, conns: map[int]net.Conn{}, arrived: map[int]chan net.Conn{}}
+	d.addresses = sync.OnceValues(func() (all [][]string, err error) { return all, json.Unmarshal(r.All, &all) })
+	go l.Serve(d.keyOf(c.Rank), d.accept)
+	return d
 }
 
-func newDirect(c Config, m maker) *direct {
-	return &direct{config: c, maker: m, conns: map[int]net.Conn{}}
-}
+// keyOf returns the key for connections to a rank: an address may lead to another rank of the job.
+func (d *direct) keyOf(rank int) network.Key { return d.key.For(fmt.Sprintf("to rank %d", rank)) }
 
-// connect makes the missing connections to these ranks.
-func (d *direct) connect(ranks []int) error {
-	ctx, cancel := context.WithTimeout(d.maker.context(), d.config.Timeout)
-	defer cancel()
+// connect makes the missing ones of these connections, as the ranks at their other ends do too.
+func (d *direct) connect(ctx context.Context, numbers []int) error {
 	var group sync.WaitGroup
-	made, errs := make([]net.Conn, len(ranks)), make([]error, len(ranks))
-	for i, rank := range ranks {
-		if rank != d.config.Rank && d.conns[rank] == nil {
-			group.Go(func() { made[i], errs[i] = d.maker.one(ctx, rank) })
+	made, errs := make([]net.Conn, len(numbers)), make([]error, len(numbers))
+	for i, number := range numbers {
+		if number != d.config.Rank && d.conns[number] == nil {
+			group.Go(func() { made[i], errs[i] = d.one(ctx, number) })
 		}
 	}
 	group.Wait()
-	for i, rank := range ranks {
+	for i, number := range numbers {
 		if made[i] != nil {
-			d.conns[rank] = made[i]
+			d.conns[number] = made[i]
 		}
 	}
 	return errors.Join(errs...)
@@ -58,82 +57,71 @@ func (d *direct) connect(ranks []int) error {
 
 // close closes the connections.
 func (d *direct) close() {
-	d.maker.close()
+	d.listener.Close()
 	for _, conn := range d.conns {
 		conn.Close()
 	}
 }
 
-// dialer makes connections over the network: of two ranks, the lower one connects to the higher
-// one.
-type dialer struct {
-	config    Config
-	key       network.Key
-	addresses func() ([][]string, error) // By rank.
-	listener  *network.Listener
-
-	mu      sync.Mutex
-	arrived map[int]chan net.Conn // By rank: those that have connected to this one.
-}
-
-func newDialer(c Config, l *network.Listener, r reply) *dialer {
-	d := &dialer{config: c, key: r.Key.For("direct"), listener: l, arrived: map[int]chan net.Conn{}}
-	d.addresses = sync.OnceValues(func() (all [][]string, err error) { return all, json.Unmarshal(r.All, &all) })
-	go l.Serve(d.key, d.accept)
-	return d
-}
-
-// accept takes a connection, which begins with the other rank's number.
-func (d *dialer) accept(conn net.Conn) {
-	number := make([]byte, 8)
-	conn.SetReadDeadline(time.Now().Add(memberTime))
-	if _, err := io.ReadFull(conn, number); err != nil {
+// accept takes a connection, which begins with its number: the other rank may reach this one in
+// several ways, and uses one.
+func (d *direct) accept(conn net.Conn) {
+	number, over := make([]byte, 8), d.listener.Context()
+	stop := context.AfterFunc(over, func() { conn.Close() })
+	if _, err := io.ReadFull(conn, number); err != nil || !stop() {
 		conn.Close()
 		return
 	}
-	conn.SetReadDeadline(time.Time{})
 	select {
 	case d.from(int(binary.LittleEndian.Uint64(number))) <- conn:
-	case <-d.listener.Context().Done():
+	case <-over.Done():
 		conn.Close()
 	}
 }
 
-// from returns the channel for a rank's connection.
-func (d *dialer) from(rank int) chan net.Conn {
+// from returns the channel for a connection that another rank makes.
+func (d *direct) from(number int) chan net.Conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.arrived[rank] == nil {
-		d.arrived[rank] = make(chan net.Conn, 1)
+	if d.arrived[number] == nil {
+		d.arrived[number] = make(chan net.Conn)
 	}
-	return d.arrived[rank]
+	return d.arrived[number]
 }
 
-// one makes the connection to a rank.
-func (d *dialer) one(ctx context.Context, rank int) (net.Conn, error) {
+// one makes a connection. Its number at the other end is that of this rank likewise.
+func (d *direct) one(ctx context.Context, number int) (net.Conn, error) {
+	rank := number % d.config.Size
 	if rank < d.config.Rank {
 		select {
-		case conn := <-d.from(rank):
+		case conn := <-d.from(number):
 			return conn, nil
 		case <-ctx.Done():
 			return nil, fmt.Errorf("rank %d did not connect within %v: %w", rank, d.config.Timeout, ctx.Err())
 		}
 	}
-	all, err := d.addresses()
-	if err != nil || rank >= len(all) {
-		return nil, fmt.Errorf("reach rank %d: rank 0 sent the addresses of %s: %w", rank, plural.Of(len(all), "rank"), err)
-	}
-	conn, err := network.DialUntil(ctx, all[rank], d.key)
+	addresses, err := d.addressesOf(rank)
 	if err != nil {
-		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, all[rank], err)
+		return nil, err
 	}
-	if _, err := conn.Write(binary.LittleEndian.AppendUint64(nil, uint64(d.config.Rank))); err != nil {
+	conn, err := network.DialUntil(ctx, addresses, d.keyOf(rank))
+	if err != nil {
+		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, addresses, err)
+	}
+	if _, err := conn.Write(binary.LittleEndian.AppendUint64(nil, uint64(d.config.Rank+number-rank))); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, all[rank], err)
+		return nil, fmt.Errorf("reach rank %d at %v: %w", rank, addresses, err)
 	}
 	return conn, nil
 }
 
-func (d *dialer) context() context.Context { return d.listener.Context() }
-
-func (d *dialer) close() { d.listener.Close() }
+func (d *direct) addressesOf(rank int) ([]string, error) {
+	if rank == d.config.Rank+1 {
+		return d.next, nil
+	}
+	all, err := d.addresses()
+	if err != nil {
+		return nil, fmt.Errorf("reach rank %d: the addresses that rank 0 sent: %w", rank, err)
+	}
+	return all[rank], nil
+}

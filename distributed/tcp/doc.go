@@ -16,8 +16,6 @@
 // Direct connections between ranks that are not neighbors are made when a collective first needs
 // them: also for all-to-all, and for groups of ranks.
 //
-// InProcess connects ranks that are goroutines of one process, for tests.
-//
 // Like those of MPI and gloo, the connections are not encrypted: they are meant for a cluster's own
 // network. Both sides of each connection prove that they know a key. At the rendezvous it is the
 // launcher's secret, if there is one; between ranks it is a key that rank 0 generated. A

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"errors"
+	"math/bits"
 	"slices"
 )
 
@@ -53,19 +54,13 @@ func combine(reduce reduction, data, theirs []byte, theyAreFirst bool) {
 }
 
 // powerOfTwo returns the largest one that is at most n.
-func powerOfTwo(n int) int {
-	p := 1
-	for 2*p <= n {
-		p *= 2
-	}
-	return p
-}
+func powerOfTwo(n int) int { return 1 << (bits.Len(uint(n)) - 1) }
 
 // LinkTree makes the connections for recursive doubling, which AllReduce then uses for little data
 // of any number of ranks: so many small sums need not take the chain. It is collective.
 func (c *Comm) LinkTree() error {
 	return c.do("connect as a tree", func() error {
-		if c.size == 1 || c.direct == nil {
+		if c.size == 1 {
 			return nil
 		}
 		return c.world.linkTree()

@@ -31,14 +31,29 @@ func (c counted) Read(data []byte) (int, error) {
 // Count counts the traffic of a rank from now on, over the connections that it has.
 func Count(c *Comm) *Work {
 	work := &Work{}
-	c.world.from.conn, c.world.to.conn = counted{c.world.from.conn, work}, counted{c.world.to.conn, work}
 	for rank, conn := range c.direct.conns {
 		c.direct.conns[rank] = counted{conn, work}
 	}
-	for _, t := range c.teams {
+	for _, t := range append(c.teams, c.world) {
 		t.from, t.to = t.member(-1), t.member(1)
 	}
 	return work
+}
+
+// AllReduce is Comm.AllReduce for elements of any type.
+func AllReduce[T element](c *Comm, values []T) error {
+	return c.sum(typeOf[T](), add[T], bytesOf(values))
+}
+
+// ReduceScatter is a reduce-scatter of the host, which has no use for one.
+func ReduceScatter[T element](c *Comm, in, out []T) error {
+	return c.do("reduce-scatter", func() error {
+		return c.world.scatter(intent{kind: kindReduceScatter, dtype: typeOf[T]()}, add[T], bytesOf(in), bytesOf(out))
+	})
+}
+
+func typeOf[T element]() int {
+	return map[any]int{int32(0): typeInt32, int64(0): typeInt64, float32(0): typeFloat32, float64(0): typeFloat64}[*new(T)]
 }
 
 // Team looks up the team of this rank.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,8 +15,8 @@ import (
 	"gonbatch/internal/plural"
 )
 
-// host is the rendezvous server in rank 0. It collects the addresses of all ranks and sends each
-// rank its neighbour's.
+// host is the rendezvous server in rank 0. It collects the addresses of all ranks and sends them to
+// each.
 type host struct {
 	config Config
 	key    network.Key
@@ -160,32 +159,14 @@ func (h *host) answer(rank int) reply {
 	if h.refused != "" {
 		return reply{Refused: h.refused}
 	}
-	next := h.reached((rank+1)%h.config.Size, rank)
-	return reply{Next: next.Addresses, All: h.directly(), Key: h.key}
-}
-
-// directly returns the addresses for ranks that aren't neighbours. Nobody needs those of rank 0,
-// which depend on who asks: of two ranks, the lower one connects. The lock is held.
-func (h *host) directly() []byte {
 	if h.all == nil {
 		all := make([][]string, h.config.Size)
 		for rank := range all {
-			all[rank] = h.members[rank].directly()
+			all[rank] = h.members[rank].Addresses
 		}
 		h.all, _ = json.Marshal(all) // Texts can always be encoded.
 	}
-	return h.all
-}
-
-// reached returns a member with its addresses for another rank, which reaches rank 0 at the address
-// at which it has registered. The lock is held.
-func (h *host) reached(rank, by int) member {
-	m := *h.members[rank]
-	if asker := h.members[by].conn; m.conn == nil && asker != nil {
-		m.Addresses = slices.Clone(m.Addresses)
-		m.prefer(asker.LocalAddr())
-	}
-	return m.member
+	return reply{Next: h.members[(rank+1)%h.config.Size].Addresses, All: h.all, Key: h.key}
 }
 
 // missing lists the ranks that have not registered.

@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -122,7 +123,7 @@ func TestStrangersAmongNeighbours(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	key := network.NewKey()
-	listeners := make([]*network.Listener, n)
+	listeners, addresses := make([]*network.Listener, n), make([][]string, n)
 	for rank := range listeners {
 		l, err := network.Listen(ctx, true, "0")
 		if err != nil {
@@ -132,12 +133,18 @@ func TestStrangersAmongNeighbours(t *testing.T) {
 		listeners[rank] = l
 		pester(t, l.Addr().String())
 	}
+	for rank := range addresses { // The first address belongs to another rank of this job.
+		addresses[rank] = []string{listeners[(rank+1)%n].Addr().String(), listeners[rank].Addr().String()}
+	}
+	all, err := json.Marshal(addresses)
+	if err != nil {
+		t.Fatal(err)
+	}
 	time.Sleep(50 * time.Millisecond)
 	var group sync.WaitGroup
 	for rank := range n {
 		group.Go(func() {
-			next := []string{listeners[(rank+2)%n].Addr().String(), listeners[(rank+1)%n].Addr().String()} // The first address belongs to another rank of this job.
-			c, err := connect(ctx, Config{Rank: rank, Size: n}, listeners[rank], reply{Next: next, Key: key})
+			c, err := newComm(ctx, Config{Rank: rank, Size: n}, listeners[rank], reply{Next: addresses[(rank+1)%n], All: all, Key: key})
 			if err != nil {
 				t.Error(err)
 				return

@@ -5,13 +5,10 @@ import (
 	"unsafe"
 )
 
-// Number is an element that can be summed.
-type Number interface {
-	int32 | int64 | float32 | float64
-}
-
 // element is one that can be reduced. Bytes can't be summed.
-type element interface{ Number | uint8 }
+type element interface {
+	int32 | int64 | float32 | float64 | uint8
+}
 
 // reduction combines the elements of two ranks. It leaves the result in into.
 type reduction func(into, from []byte)
@@ -56,19 +53,6 @@ func extreme[T element](first func(a, b T) bool) reduction {
 // precedes reports whether a is less than b. -0 is less than 0.
 func precedes[T element](a, b T) bool {
 	return a < b || a == 0 && b == 0 && math.Signbit(float64(a)) && !math.Signbit(float64(b))
-}
-
-// typeOf returns the number of a type.
-func typeOf[T Number]() int {
-	switch any(*new(T)).(type) {
-	case int32:
-		return typeInt32
-	case int64:
-		return typeInt64
-	case float32:
-		return typeFloat32
-	}
-	return typeFloat64
 }
 
 func size[T element | uint32]() int {

@@ -5,7 +5,6 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
@@ -47,53 +46,35 @@ func Init(ctx context.Context, c Config) (*Comm, error) {
 }
 
 func join(ctx context.Context, c Config) (*Comm, error) {
-	neighbours, err := network.Listen(ctx, c.Local, "0")
-	if err != nil {
-		return nil, fmt.Errorf("listen for the previous rank: %w", err)
-	}
-	defer neighbours.Close()
-	addresses, err := neighbours.Addresses()
-	if err != nil {
-		return nil, err
-	}
-	others, err := network.Listen(ctx, c.Local, "0")
+	l, err := network.Listen(ctx, c.Local, "0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the other ranks: %w", err)
 	}
-	me := member{Rank: c.Rank, Size: c.Size, Port: neighbours.Port(), DirectPort: others.Port(), Addresses: addresses}
-	comm, err := meet(ctx, c, neighbours, me, others)
+	r, err := meet(ctx, c, l)
 	if err != nil {
-		others.Close()
-	}
-	return comm, err
-}
-
-// meet registers this rank and connects it to its neighbours. `others` is where ranks that aren't
-// its neighbours may connect later.
-func meet(ctx context.Context, c Config, neighbours *network.Listener, me member, others *network.Listener) (*Comm, error) {
-	var err error
-	var r reply
-	if c.Rank == 0 {
-		r, err = gather(ctx, c, me)
-	} else {
-		r, err = register(ctx, c, me)
-	}
-	if err != nil {
+		l.Close()
 		return nil, err
 	}
-	comm, err := connect(ctx, c, neighbours, r)
-	if err == nil {
-		comm.direct = newDirect(c, newDialer(c, others, r))
-	}
-	return comm, err
+	return newComm(ctx, c, l, r)
 }
 
-// member is a rank's message to rank 0: how its neighbour can reach it.
+// meet registers this rank, which listens for the others.
+func meet(ctx context.Context, c Config, l *network.Listener) (reply, error) {
+	addresses, err := l.Addresses()
+	if err != nil {
+		return reply{}, err
+	}
+	me := member{Rank: c.Rank, Size: c.Size, Port: l.Port(), Addresses: addresses}
+	if c.Rank == 0 {
+		return gather(ctx, c, me)
+	}
+	return register(ctx, c, me)
+}
+
+// member is a rank's message to rank 0: how others can reach it.
 type member struct {
 	Rank, Size int
 	Port       string
-	// DirectPort is where ranks that aren't neighbours reach it, at the same hosts.
-	DirectPort string
 	// Addresses are all of the rank's addresses, the best first.
 	Addresses []string
 }
@@ -106,22 +87,12 @@ func (m *member) prefer(host net.Addr) {
 	}
 }
 
-// directly returns the addresses for ranks that aren't neighbours.
-func (m *member) directly() []string {
-	all := make([]string, 0, len(m.Addresses))
-	for _, address := range m.Addresses {
-		if host, _, err := net.SplitHostPort(address); err == nil {
-			all = append(all, net.JoinHostPort(host, m.DirectPort))
-		}
-	}
-	return all
-}
-
 // reply is rank 0's answer: where the other ranks listen, or why the rank is refused.
 type reply struct {
+	// Next has the addresses of the next rank.
 	Next []string
-	// All has the addresses for ranks that aren't neighbours, by rank, as JSON: it is the same for
-	// all ranks, and few need it.
+	// All has those of all ranks, as JSON: it is the same for all ranks, and few need it. Nobody
+	// needs those of rank 0: of two ranks, the lower one connects.
 	All []byte
 	// Key is the key of the ring.
 	Key     network.Key
@@ -175,45 +146,4 @@ func (c Config) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("join the ring at %s: %w", c.Master, err)
 	}
 	return fmt.Errorf("not all ranks connected to %s within %v: %w", c.Master, c.Timeout, errors.Join(ctx.Err(), err))
-}
-
-// edge returns the key for the connection between a rank and the next one.
-func (c Config) edge(k network.Key, from int) network.Key {
-	from = (from + c.Size) % c.Size
-	return k.For(fmt.Sprintf("from rank %d to the next", from))
-}
-
-// connect connects to the next rank, and waits for the previous one to connect.
-func connect(ctx context.Context, c Config, neighbours *network.Listener, r reply) (*Comm, error) {
-	previous := make(chan net.Conn)
-	go neighbours.Serve(c.edge(r.Key, c.Rank-1), func(conn net.Conn) {
-		// The caller may reach this rank in several ways. It sends a byte on the connection that it
-		// will use.
-		stop := context.AfterFunc(ctx, func() { conn.Close() })
-		_, err := io.ReadFull(conn, make([]byte, 1))
-		if !stop() || err != nil {
-			conn.Close()
-			return
-		}
-		select {
-		case previous <- conn:
-		case <-ctx.Done():
-			conn.Close()
-		}
-	})
-	next := (c.Rank + 1) % c.Size
-	to, err := network.DialUntil(ctx, r.Next, c.edge(r.Key, c.Rank))
-	if err == nil {
-		_, err = to.Write([]byte{1})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reach rank %d at %v: %w", next, r.Next, err)
-	}
-	select {
-	case from := <-previous:
-		return newComm(c, from, to), nil
-	case <-ctx.Done():
-		to.Close()
-		return nil, fmt.Errorf("rank %d did not connect within %v: %w", (c.Rank-1+c.Size)%c.Size, c.Timeout, ctx.Err())
-	}
 }

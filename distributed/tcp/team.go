@@ -23,19 +23,17 @@ type team struct {
 	place int // This rank's place among them.
 	// places are each rank's group and place in it, and groups is their checksum. Of all ranks,
 	// there are none.
-	places []int64
-	groups uint32
-	// from and to are the previous and the next member. In the team of all ranks they have
-	// connections of their own.
-	from, to link
+	places   []int64
+	groups   uint32
+	from, to link // The previous and the next member.
 	// linked means that this rank has connections to all members, treed that it has those of a
 	// tree.
 	linked, treed bool
 }
 
 // worldTeam is the team of all ranks.
-func worldTeam(c *Comm, from, to net.Conn) *team {
-	t := &team{comm: c, place: c.rank, from: link{c.neighbour(-1), from}, to: link{c.neighbour(1), to}}
+func worldTeam(c *Comm) *team {
+	t := &team{comm: c, place: c.rank}
 	for rank := range c.size {
 		t.ranks = append(t.ranks, rank)
 	}

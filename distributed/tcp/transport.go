@@ -125,31 +125,21 @@ func (l *call) over(t *team) error {
 	case kindAllToAll:
 		return t.allToAll(l.dtype, l.at(l.in, whole), l.at(l.out, whole))
 	}
-	reduce, i := l.reduce(), intent{kind: l.kind, reduction: l.reduction, dtype: l.dtype}
-	switch {
-	case reduce == nil:
+	of, ok := reductions[l.dtype]
+	if !ok {
 		return fmt.Errorf("elements of type %d can't be reduced", l.dtype)
-	case l.kind == kindAllReduce:
+	}
+	reduce, i := of(l.reduction), intent{kind: l.kind, reduction: l.reduction, dtype: l.dtype}
+	if l.kind == kindAllReduce {
 		return t.allReduce(i, reduce, l.at(l.out, l.bytes))
 	}
 	return t.scatter(i, reduce, l.at(l.in, whole), l.at(l.out, l.bytes))
 }
 
-// reduce returns the reduction, or nil if the elements have none.
-func (l *call) reduce() reduction {
-	switch l.dtype {
-	case typeInt32:
-		return reductionOf[int32](l.reduction)
-	case typeInt64:
-		return reductionOf[int64](l.reduction)
-	case typeFloat32:
-		return reductionOf[float32](l.reduction)
-	case typeFloat64:
-		return reductionOf[float64](l.reduction)
-	case typeUint8:
-		return reductionOf[uint8](l.reduction)
-	}
-	return nil
+// reductions are those of the types whose elements can be reduced, by their numbers.
+var reductions = map[int]func(number int) reduction{
+	typeInt32: reductionOf[int32], typeInt64: reductionOf[int64], typeUint8: reductionOf[uint8],
+	typeFloat32: reductionOf[float32], typeFloat64: reductionOf[float64],
 }
 
 func (l *call) at(memory unsafe.Pointer, bytes int) []byte {

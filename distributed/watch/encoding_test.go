@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"bytes"
+	"encoding/binary"
 	"net"
 	"reflect"
 	"strings"
@@ -64,7 +66,8 @@ func FuzzReport(f *testing.F) {
 			f.Add(data[:len(data)/2])
 		}
 	}
-	f.Add([]byte{withState, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	empty, _ := report{State: &State{}}.MarshalBinary()
+	f.Add(append(empty[:len(empty)-binary.Size(sizes{})], bytes.Repeat([]byte{0xff}, 50)...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var r report
 		if r.UnmarshalBinary(data) != nil || r.State == nil {

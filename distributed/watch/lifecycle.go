@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"errors"
 	"net"
 	"os"
 	"os/signal"
@@ -11,16 +10,10 @@ import (
 	"time"
 )
 
-var errNoFile = errors.New("the connection for a panic's text is not a TCP connection")
-
 // sendCrashes makes the Go runtime also send a panic's text to a hub.
 func (w *Watch) sendCrashes(l *link) error {
 	defer l.close() // The runtime keeps its own copy.
-	tcp, ok := l.conn.(*net.TCPConn)
-	if !ok {
-		return errNoFile
-	}
-	file, err := tcp.File()
+	file, err := l.conn.(*net.TCPConn).File()
 	if err != nil {
 		return err
 	}

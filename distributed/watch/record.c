@@ -30,8 +30,6 @@ gb_record *gb_record_new(void) {
   return r;
 }
 
-void gb_record_free(gb_record *r) { free(r); }
-
 void gb_record_enter(gb_record *r, int kind, int type, int64_t count, int64_t detail) {
   pthread_mutex_lock(&r->lock);
   r->entered++;

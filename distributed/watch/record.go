@@ -41,7 +41,7 @@ func (r record) recent(after uint64) []Collective {
 	n := int(C.gb_record_recent(r.c, C.uint64_t(after), &c[0], maxRecent))
 	list := make([]Collective, n)
 	for i := range list {
-		list[i] = Collective{Number: uint64(c[i].number), Kind: Kind(c[i].kind), Type: int(c[i]._type), Count: int64(c[i].count), Detail: int64(c[i].detail)}
+		list[i] = Collective{Number: uint64(c[i].number), Kind: Kind(c[i].kind), Type: int32(c[i]._type), Count: int64(c[i].count), Detail: int64(c[i].detail)}
 	}
 	return list
 }

@@ -16,8 +16,6 @@ typedef struct gb_record gb_record;
 
 gb_record *gb_record_new(void);
 
-void gb_record_free(gb_record *r);
-
 // gb_record_enter records that this rank enters a collective, gb_record_leave that it has left it.
 // Both may be called from any thread.
 void gb_record_enter(gb_record *r, int kind, int type, int64_t count, int64_t detail);

@@ -1,12 +1,13 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
 
 // Kind is a kind of collective.
-type Kind int
+type Kind int32
 
 // The kinds of collectives, with the numbers that a transport of package pjrt has for them.
 const (
@@ -18,23 +19,9 @@ const (
 	AllToAll
 )
 
-func (k Kind) String() string {
-	switch k {
-	case AllReduce:
-		return "all-reduce"
-	case Broadcast:
-		return "broadcast"
-	case AllGather:
-		return "all-gather"
-	case Barrier:
-		return "barrier"
-	case ReduceScatter:
-		return "reduce-scatter"
-	case AllToAll:
-		return "all-to-all"
-	}
-	return "collective"
-}
+var kindNames = map[Kind]string{AllReduce: "all-reduce", Broadcast: "broadcast", AllGather: "all-gather", Barrier: "barrier", ReduceScatter: "reduce-scatter", AllToAll: "all-to-all"}
+
+func (k Kind) String() string { return cmp.Or(kindNames[k], "collective") }
 
 // The element types of collectives, with XLA's numbers (xla::PrimitiveType).
 const (
@@ -47,14 +34,14 @@ const (
 	BFloat16 = 16
 )
 
-var typeNames = map[int]string{Bytes: "bytes", Int32: "int32", Int64: "int64", Float16: "float16", Float32: "float32", Float64: "float64", BFloat16: "bfloat16"}
+var typeNames = map[int32]string{Bytes: "bytes", Int32: "int32", Int64: "int64", Float16: "float16", Float32: "float32", Float64: "float64", BFloat16: "bfloat16"}
 
 // Collective is a collective that a rank has entered. All fields must be equal on all ranks.
 type Collective struct {
 	// Number counts a rank's collectives from 1.
 	Number uint64
 	Kind   Kind
-	Type   int
+	Type   int32
 	Count  int64
 	// Detail encodes what else must be equal on all ranks. Its lowest 2 bits are the reduction (0
 	// sum, 1 minimum, 2 maximum). The next 29 are the root of a broadcast: its place in its group.

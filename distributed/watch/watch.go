@@ -170,7 +170,7 @@ func (w *Watch) listen(ctx context.Context, local bool) place {
 // collective's error when it ends; it returns that error. If the collective failed because another
 // rank did, it doesn't return.
 func (w *Watch) Enter(kind Kind, dtype, count int) (leave func(error) error) {
-	return w.EnterCollective(Collective{Kind: kind, Type: dtype, Count: int64(count)})
+	return w.EnterCollective(Collective{Kind: kind, Type: int32(dtype), Count: int64(count)})
 }
 
 // EnterCollective is like Enter, for any collective. The watch numbers it.

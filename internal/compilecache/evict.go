@@ -1,13 +1,11 @@
 package compilecache
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 )
@@ -80,9 +78,4 @@ func (c *Cache) removeLeftovers() error {
 		}
 	}
 	return nil
-}
-
-// newestFirst sorts programs by their last use, and by key if the times are equal.
-func newestFirst(all []Program) {
-	slices.SortFunc(all, func(a, b Program) int { return cmp.Or(b.Used.Compare(a.Used), strings.Compare(a.Key, b.Key)) })
 }

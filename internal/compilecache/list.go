@@ -1,11 +1,13 @@
 package compilecache
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -42,6 +44,6 @@ func (c *Cache) Programs() ([]Program, error) {
 		}
 		all = append(all, Program{Key: key, Size: info.Size(), Used: info.ModTime(), path: filepath.Join(c.dir, e.Name())})
 	}
-	newestFirst(all)
+	slices.SortFunc(all, func(a, b Program) int { return cmp.Or(b.Used.Compare(a.Used), strings.Compare(a.Key, b.Key)) })
 	return all, nil
 }

@@ -9,8 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -34,7 +32,7 @@ func (d *download) run(ctx context.Context) error {
 	if len(d.URLs) == 0 {
 		return fmt.Errorf("fetch %s: no address to download it from", d.Name)
 	}
-	d.removeLeftovers()
+	removeStale(d.path)
 	d.bar = newMeter(d.Progress, d.Name, d.Size)
 	defer d.bar.stop()
 
@@ -56,14 +54,6 @@ func (d *download) run(ctx context.Context) error {
 	}
 	failed.Fix = d.fix()
 	return failed
-}
-
-// removeLeftovers removes what killed processes have downloaded in part: this one holds the lock.
-func (d *download) removeLeftovers() {
-	left, _ := filepath.Glob(hidden(d.path, ".*.tmp")) // None, if the path has special characters.
-	for _, name := range left {
-		_ = os.Remove(name) // It only takes room.
-	}
 }
 
 // from downloads the file from one address.

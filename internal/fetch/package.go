@@ -62,15 +62,20 @@ func once(ctx context.Context, dest string, have func() bool, opts Options, get 
 }
 
 // scratch creates a temporary folder beside dest: on the same file system, with the space that dest
-// needs. It first removes those of processes that have ended; the caller holds dest's lock.
+// needs. The caller holds dest's lock.
 func scratch(dest string) (string, error) {
-	dir, prefix := filepath.Dir(dest), "."+filepath.Base(dest)+".*"
-	for _, pattern := range []string{prefix + ".dir", prefix + ".tmp"} {
-		for _, stale := range list(dir, pattern) {
-			_ = os.RemoveAll(stale)
+	removeStale(dest)
+	return os.MkdirTemp(filepath.Dir(dest), filepath.Base(hidden(dest, ".*.dir")))
+}
+
+// removeStale removes what processes that have ended have left beside path. The caller holds its
+// lock.
+func removeStale(path string) {
+	for _, suffix := range []string{".*.dir", ".*.tmp"} {
+		for _, stale := range list(filepath.Dir(path), filepath.Base(hidden(path, suffix))) {
+			_ = os.RemoveAll(stale) // It only takes room.
 		}
 	}
-	return os.MkdirTemp(dir, prefix+".dir")
 }
 
 func packageError(dest, cmd string, err error, fix string) error {

@@ -31,21 +31,21 @@ func EnsureCompiler(ctx context.Context, opts Options) (dir string, err error) {
 	if opts, err = opts.withDefaults(); err != nil {
 		return "", err
 	}
-	if dir := findCompiler(opts); dir != "" {
-		return dir, nil
+	have := func() bool {
+		dir = findCompiler(opts)
+		return dir != ""
 	}
-	unlock, err := fetch.Lock(ctx, filepath.Join(opts.Dir, compiler.version), opts.Progress)
+	err = fetch.Once(ctx, filepath.Join(opts.Dir, compiler.version), opts.Progress, have, func() error {
+		dir = compiler.dir(opts)
+		if err := compiler.install(ctx, opts); err != nil {
+			return fmt.Errorf("%s: %w", compiler.what, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return "", fmt.Errorf("plugin: %w", err)
 	}
-	defer unlock()
-	if dir := findCompiler(opts); dir != "" { // Another process was faster.
-		return dir, nil
-	}
-	if err := compiler.install(ctx, opts); err != nil {
-		return "", fmt.Errorf("plugin: %s: %w", compiler.what, err)
-	}
-	return compiler.dir(opts), nil
+	return dir, nil
 }
 
 // findCompiler is the folder that has both; empty if there is none.

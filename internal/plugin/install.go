@@ -55,7 +55,7 @@ func install(ctx context.Context, opts Options) (dir string, err error) {
 			return w.dir(opts), nil
 		}
 		if ctx.Err() != nil {
-			return "", fmt.Errorf("plugin: %w", err)
+			return "", err
 		}
 		tries := fetch.Tries(w.what, err)
 		failed.Tries = append(failed.Tries, tries...)
@@ -63,7 +63,7 @@ func install(ctx context.Context, opts Options) (dir string, err error) {
 			fmt.Fprintf(opts.Progress, "plugin: %s: %v\n", w.what, tries[len(tries)-1].Err)
 		}
 	}
-	return "", fmt.Errorf("plugin: %w", failed)
+	return "", failed
 }
 
 // install installs the platform's plugin.

@@ -87,21 +87,24 @@ func Ensure(ctx context.Context, opts Options) (dir string, err error) {
 		return "", err
 	}
 	p, findErr := find(opts)
-	if findErr == nil {
-		return named(p, opts)
-	}
-	if opts.Getenv(rundir.EnvPluginDir) != "" {
+	if findErr != nil && opts.Getenv(rundir.EnvPluginDir) != "" {
 		return "", findErr
 	}
-	unlock, err := fetch.Lock(ctx, filepath.Join(opts.Dir, opts.Platform), opts.Progress)
+	have := func() bool {
+		p, findErr = find(opts)
+		return findErr == nil
+	}
+	err = fetch.Once(ctx, filepath.Join(opts.Dir, opts.Platform), opts.Progress, have, func() error {
+		dir, err = install(ctx, opts)
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("plugin: %w", err)
 	}
-	defer unlock()
-	if p, err := find(opts); err == nil { // Another process was faster.
+	if findErr == nil {
 		return named(p, opts)
 	}
-	return install(ctx, opts)
+	return dir, nil
 }
 
 // named returns a folder in which p has the name without a version: p's own, or one with a link to

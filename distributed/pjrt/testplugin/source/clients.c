@@ -9,23 +9,16 @@
 
 process me = {.rank = 0, .size = 1};
 
-// The options of XLA's GPU client, with their types.
+// Those options of XLA's GPU client that are given, with their types.
 static const struct {
   const char *name;
   PJRT_NamedValue_Type type;
 } known[] = {
-    {"platform_name", PJRT_NamedValue_kString},
-    {"allocator", PJRT_NamedValue_kString},
-    {"memory_fraction", PJRT_NamedValue_kFloat},
     {"preallocate", PJRT_NamedValue_kBool},
-    {"collective_memory_size", PJRT_NamedValue_kInt64},
     {"visible_devices", PJRT_NamedValue_kInt64List},
     {"node_id", PJRT_NamedValue_kInt64},
     {"num_nodes", PJRT_NamedValue_kInt64},
-    {"should_stage_host_to_device_transfers", PJRT_NamedValue_kBool},
     {"enable_mock_nccl", PJRT_NamedValue_kBool},
-    {"mock_gpu_topology", PJRT_NamedValue_kString},
-    {"abort_collectives_on_failure", PJRT_NamedValue_kBool},
 };
 
 static int same(const PJRT_NamedValue *option, const char *name) {

@@ -221,7 +221,7 @@ static size_t bytes_of(const gb_ffi_buffer *b) {
 // handle takes this process's value, and a form: the number of the collective in its program, its
 // kind, its reduction, the number of members of each group, and the groups.
 static gb_ffi_error *handle(gb_ffi_call_frame *frame) {
-  if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
+  if (gb_frame_prepares(frame)) return NULL;
   gb_ffi_buffer *x = frame->args.values[0], *y = frame->rets.values[0];
   const int64_t *form = ((gb_ffi_buffer *)frame->args.values[1])->data;
   call l = {.number = form[0], .kind = (int)form[1], .reduction = (int)form[2], .members = (int)form[3], .groups = form + 4, .dtype = x->dtype,

@@ -44,7 +44,7 @@ PJRT_Error *kv_get(const char *key, int milliseconds, char **value, size_t *size
   return error;
 }
 
-PJRT_Error *kv_try_get(const char *key, char **value, size_t *size) {
+PJRT_Error *kv_try_get(const char *key) {
   PJRT_KeyValueTryGetCallback_Args args;
   memset(&args, GARBAGE, sizeof args);
   args.key = key;
@@ -52,10 +52,6 @@ PJRT_Error *kv_try_get(const char *key, char **value, size_t *size) {
   args.callback_error = &make_error;
   args.user_arg = me.callbacks.kv_try_get_user_arg;
   PJRT_Error *error = me.callbacks.kv_try_get_callback(&args);
-  if (error == NULL) {
-    *value = copy(args.value, args.value_size);
-    *size = args.value_size;
-  }
   args.value_deleter_callback(args.value);
   return error;
 }

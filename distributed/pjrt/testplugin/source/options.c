@@ -60,51 +60,36 @@ static void read_ids(options *o, reader r) {
   o->malformed |= r.bad;
 }
 
-static void read_assignment(options *o, reader r) {
-  field f, inner;
-  while (next(&r, &f)) {
-    if (f.number == 1) o->assigned_replicas = (int64_t)f.value;
-    if (f.number == 2) o->assigned_computations = (int64_t)f.value;
-    if (f.number == 3)
-      while (next(&f.bytes, &inner))
-        if (inner.number == 1) read_ids(o, inner.bytes);
-  }
-  o->malformed |= r.bad;
-}
-
-static void read_build(options *o, reader r) {
-  field f;
-  while (next(&r, &f)) {
-    if (f.number == 4) o->replicas = (int64_t)f.value;
-    if (f.number == 9) read_assignment(o, f.bytes);
-  }
-  o->malformed |= r.bad;
-}
-
-// read_override reads a flag of XLA and its value.
-static void read_override(options *o, reader r) {
+// read_message reads a message. The path has two digits for the number of each field that leads to
+// it.
+static void read_message(options *o, reader r, int path) {
   static const char sharded[] = "xla_gpu_shard_autotuning";
-  field f, inner;
+  field f;
   int is_sharded = 0;
   while (next(&r, &f)) {
-    if (f.number == 1)
-      is_sharded = f.bytes.end - f.bytes.at == (long)strlen(sharded) && memcmp(f.bytes.at, sharded, strlen(sharded)) == 0;
-    if (f.number == 2 && is_sharded)
-      while (next(&f.bytes, &inner))
-        if (inner.number == 2) o->sharded_autotuning = inner.value != 0;
+    int at = 100 * path + f.number;
+    switch (at) {
+      case 3:        // The build options.
+      case 309:      // The device assignment.
+      case 30903:    // The devices of a computation.
+      case 7: read_message(o, f.bytes, at); break;  // A flag of XLA.
+      case 304: o->replicas = (int64_t)f.value; break;
+      case 30901: o->assigned_replicas = (int64_t)f.value; break;
+      case 30902: o->assigned_computations = (int64_t)f.value; break;
+      case 3090301: read_ids(o, f.bytes); break;
+      case 4: o->portable = (int64_t)f.value; break;
+      case 701: is_sharded = f.bytes.end - f.bytes.at == (long)strlen(sharded) && memcmp(f.bytes.at, sharded, strlen(sharded)) == 0; break;
+      case 702:
+        if (is_sharded) read_message(o, f.bytes, at);
+        break;
+      case 70202: o->sharded_autotuning = f.value != 0; break;
+    }
   }
   o->malformed |= r.bad;
 }
 
 options read_options(const char *data, size_t size) {
   options o = {.sharded_autotuning = 1};
-  reader r = {.at = (const unsigned char *)data, .end = (const unsigned char *)data + size};
-  field f;
-  while (next(&r, &f)) {
-    if (f.number == 3) read_build(&o, f.bytes);
-    if (f.number == 4) o.portable = (int64_t)f.value;
-    if (f.number == 7) read_override(&o, f.bytes);
-  }
-  o.malformed |= r.bad;
+  read_message(&o, (reader){.at = (const unsigned char *)data, .end = (const unsigned char *)data + size}, 0);
   return o;
 }

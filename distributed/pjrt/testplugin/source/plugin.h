@@ -30,7 +30,7 @@ void wrap_errors(PJRT_Api *api);
 // The key-value store of the job. *value is from malloc and ends with a zero.
 PJRT_Error *kv_put(const char *key, const void *value, size_t size);
 PJRT_Error *kv_get(const char *key, int milliseconds, char **value, size_t *size);
-PJRT_Error *kv_try_get(const char *key, char **value, size_t *size);
+PJRT_Error *kv_try_get(const char *key);  // It drops the value.
 
 // find_others publishes this process's topology, and waits for those of the others.
 PJRT_Error *find_others(const char *gpu);

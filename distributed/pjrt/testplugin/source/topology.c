@@ -92,10 +92,9 @@ static PJRT_Error *check_global(void) {
 }
 
 PJRT_Error *find_others(const char *gpu) {
-  char key[64], *value = NULL;
-  size_t size = 0;
+  char key[64];
   snprintf(key, sizeof key, "nobody/%d", me.rank);
-  PJRT_Error *nobody = kv_try_get(key, &value, &size);
+  PJRT_Error *nobody = kv_try_get(key);
   if (nobody == NULL) return failed(PJRT_Error_Code_INTERNAL, "a try_get of %s succeeds, want NOT_FOUND", key);
   if (code_of(nobody) != PJRT_Error_Code_NOT_FOUND) return nobody;
   drop(nobody);
