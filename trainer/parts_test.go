@@ -481,6 +481,13 @@ func zero1Refusals(t *testing.T) {
 		t.Error(err)
 	}
 	refused(fit(blobTask(plainNet), trainer.WithStore(used)), `the store already has /AdamOptimizer/hidden/dense/`)
+	whole := model.NewStore()
+	c.Strategy = ""
+	if err := fit(blobTask(plainNet), trainer.WithStore(whole)); err != nil {
+		t.Error(err)
+	}
+	c.Strategy = "zero1"
+	refused(fit(blobTask(plainNet), trainer.WithStore(whole)), `the store already has /AdamOptimizer/hidden/dense/`)
 }
 
 // cancelling ends a context when its examples are asked for.

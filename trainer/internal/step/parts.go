@@ -42,6 +42,17 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 	for state := range before {
 		ofModel[state] = state.InUseByGraph(g)
 	}
+	defer func() {
+		failure := recover()
+		for state := range before {
+			if _, mine := p.whole[state.Path()]; failure != nil && !mine && strings.Contains(fmt.Sprint(failure), state.Path()) {
+				failure = foreign(state) // It has another shape than this rank's part.
+			}
+		}
+		if failure != nil {
+			panic(failure)
+		}
+	}()
 	p.world.UpdateParts(store, g, variables, apply)
 	after := stateOf(store, variables)
 	for _, state := range slices.SortedFunc(maps.Keys(after), func(a, b *model.Variable) int { return strings.Compare(a.Path(), b.Path()) }) {
@@ -49,7 +60,7 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 			continue
 		}
 		if _, mine := p.whole[state.Path()]; before[state] != nil && !mine {
-			panic(fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", Zero1, state.Path()))
+			panic(foreign(state))
 		}
 		shape := after[state].Shape().Clone()
 		if !slices.Equal(state.Shape().Dimensions, []int{p.world.PartLength(shape.Size())}) {
@@ -59,6 +70,11 @@ func (p *parts) update(store *model.Store, g *graph.Graph, scope *model.Scope, v
 		p.whole[state.Path()] = shape
 		p.world.KeepOwn(state)
 	}
+}
+
+// foreign is the error of state that the store has from another training run.
+func foreign(state *model.Variable) error {
+	return fmt.Errorf("trainer: strategy: %q: the store already has %s, of another training run: use another store (InitFromTrainer copies only the weights)", Zero1, state.Path())
 }
 
 // stateOf lists an optimizer's variables for these weights, with the weights.
