@@ -18,7 +18,7 @@ struct flight {
   struct flight *next;
   gb_transport transport;
   void *data;
-  int64_t count, number;
+  int64_t count;
   int dtype;
   enum state state;
 };
@@ -26,7 +26,6 @@ struct flight {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct flight *flights;  // In the order in which they started, until they are finished.
-static int64_t started;         // How many have started.
 static int running;             // Whether the thread exists.
 
 // failure is why a program has failed, and when, by the number of the last one that had begun. If
@@ -55,7 +54,7 @@ static void record(int in_flight, const char *text) {
 static void trace_end(int64_t began, int kind, const struct flight *f) {
   struct flight all = {.count = 0};
   if (f == NULL) f = &all;
-  gb_trace_end(began, kind, (int64_t[]){GB_ALL_REDUCE, f->count, f->dtype, 0, 0, f->number}, 6);
+  gb_trace_end(began, kind, (int64_t[]){GB_ALL_REDUCE, f->count, f->dtype, 0, 0}, 5);
 }
 
 // to_fly returns the next flight that has not run. If one has failed, the others only land.
@@ -140,7 +139,6 @@ static void append(struct flight *f) {
   struct flight **at = &flights;
   while (*at != NULL) at = &(*at)->next;
   *at = f;
-  f->number = ++started;
   pthread_cond_broadcast(&changed);
 }
 

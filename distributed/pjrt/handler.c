@@ -53,7 +53,7 @@ static int carry(int64_t given, const void *in, void *out, int64_t count, int dt
   int kind = (int)form[FORM_KIND];
   int64_t began = gb_trace_begin();
   int result = transport(kind, in, out, count, dtype, form + FORM_DETAIL, error, error_size);
-  gb_trace_end(began, GB_TRACE_COLLECTIVE, (int64_t[]){kind, given, dtype, form[FORM_REDUCTION], form[FORM_RANKS], 0}, 6);
+  gb_trace_end(began, GB_TRACE_COLLECTIVE, (int64_t[]){kind, given, dtype, form[FORM_REDUCTION], form[FORM_RANKS]}, 5);
   return result;
 }
 

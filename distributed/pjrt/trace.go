@@ -23,9 +23,6 @@ type Operation struct {
 	Begin  int64  `json:"begin"` // Nanoseconds since 1970.
 	End    int64  `json:"end"`
 	Thread int    `json:"thread"` // The kernel's number of the thread.
-	// Flight is the number of the sum that travels while the program computes, counted from 1 in
-	// this process; 0 if it is of none.
-	Flight int64 `json:"flight,omitempty"`
 	// Grouped means that the collective is one of each of several groups of ranks.
 	Grouped bool `json:"grouped,omitempty"`
 }
@@ -84,7 +81,7 @@ func operationOf(c C.gb_operation) Operation {
 		o.Name = fmt.Sprintf("%s, and Adam's update of %d weights", nameOfProduct(c.numbers), c.numbers[1]*c.numbers[2])
 	default:
 		o.Name = nameOfCollective(o.Kind, c.numbers)
-		o.Grouped, o.Flight = c.numbers[4] > 0, int64(c.numbers[5])
+		o.Grouped = c.numbers[4] > 0
 	}
 	return o
 }

@@ -8,8 +8,8 @@
 // it; nothing else knows the layout.
 
 // The kinds of operations. Those of collectives have these numbers: the kind of collective, the
-// elements that this rank gives, their type, the reduction, how many ranks are divided into groups
-// (0: they are one), and the number of the flight (0: it is none).
+// elements that this rank gives, their type, the reduction, and how many ranks are divided into
+// groups (0: they are one).
 enum {
   GB_TRACE_CONVOLUTION = 1,  // The numbers are its form.
   GB_TRACE_PRODUCT,          // Its form.
