@@ -1,6 +1,9 @@
 package tests
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -63,7 +66,37 @@ func TestQueue(t *testing.T) {
 	u.mustSubmit(t, "cancel", third)
 	out = u.mustSubmit(t, "-F", "--mem", "1500M", "-c", "4", name)
 	wantAll(t, out, "starts:        now, on n", "ran", "used: ", " of 1500M of memory, 0.", " of 4 CPUs", "next time:     --mem ", " --cpus-per-task 1")
+	sweep(t, u)
 	again := job(t, u.mustSubmit(t, "rerun", "--as-measured", "-b", "now+1hour", job(t, out)))
 	wantAll(t, show(again), "CPUs/Task=1", "TimeLimit=00:10:00")
 	u.mustSubmit(t, "cancel", again)
+}
+
+// sweepName is the name in the output of a sweep.
+var sweepName = regexp.MustCompile(`runs of the sweep (\S+)`)
+
+// sweep: with --at-once, a job waits for the end of an earlier one, and the sweep is followed to
+// its end; what has failed runs again.
+func sweep(t *testing.T, u user) {
+	t.Helper()
+	name := u.write(t, "points.ipynb", `var k = flag.Int("k", 0, "")`, "%%\nif _, err := os.Stat(\"fixed\"); *k == 3 && err != nil {\n\tos.Exit(4)\n}\nfmt.Println(\"k is\", *k)")
+	out, err := u.submit(t, "-F", "--sweep", "k=1..5", "--at-once", "2", name)
+	found := sweepName.FindStringSubmatch(out)
+	if err == nil || found == nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	wantAll(t, out, ": k=3: pending: Dependency", ": k=3: failed", ": k=5: completed", "1 of 5 runs of the sweep did not complete: submit resume "+found[1])
+	if err := os.WriteFile(filepath.Join(u.folder, "fixed"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u.mustSubmit(t, "resume", found[1])
+	eventually(t, "all runs of the sweep have completed", func() bool {
+		return strings.Count(u.mustSubmit(t, "list", "--sweep", found[1]), "completed") == 5
+	})
+	wantAll(t, u.mustSubmit(t, "compare", found[1]), "-k", "completed")
+	out = u.mustSubmit(t, "--sweep", "k=1..40", "-b", "now+1hour", name)
+	all := sweepName.FindStringSubmatch(out)[1]
+	if out := u.mustSubmit(t, "cancel", all); strings.Count(out, ": cancelled") != 40 {
+		t.Errorf("%s", out)
+	}
 }

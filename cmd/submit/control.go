@@ -12,7 +12,8 @@ import (
 )
 
 // aboutRuns explains how users name runs that a command changes.
-const aboutRuns = `RUN is a job id, a run's whole name, the name of a job if it has one run, or a run directory.`
+const aboutRuns = `RUN is a job id, a run's whole name, the name of a job if it has one run, a run directory, or a
+sweep, which stands for all of its runs.`
 
 func newCancelCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{

@@ -54,6 +54,8 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Env, "env", nil, "set environment variable NAME=VALUE for the programs; repeatable")
 	addRunRootTo(fs, &o.RunRoot)
 	addNotebookFlags(fs, &o.Notebook, "run")
+	fs.StringArrayVar(&o.Sweep.Axes, "sweep", nil, "a run for each of these values of a parameter or a flag, NAME=VALUE,VALUE or NAME=FIRST..LAST; repeated, for all combinations")
+	config.IntVar(fs, &o.Sweep.AtOnce, "at-once", 0, "with --sweep: how many of the jobs may run at the same time (default: all)")
 	fs.StringArrayVar(&o.After.Completed, "after", nil, "start only when this run has completed; if it fails, the job is removed; repeatable")
 	fs.StringArrayVar(&o.After.Ended, "after-any", nil, "start only when this run has ended, in whatever way; repeatable")
 	config.NonEmpty(fs, &o.From, "name", "from", "", "", "start at this cell (a tag, a cell id, a number or a name), and reuse the results of the cells before it from the notebook's last run")
@@ -68,11 +70,11 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the command that queues it without running it")
 	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
 	fs.BoolVar(&o.JSON, "json", false, jsonUsage)
-	config.Mark(fs, config.FlagOnly, "gpus", "after", "after-any", "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of", "session-mod", "session-kept")
+	config.Mark(fs, config.FlagOnly, "gpus", "sweep", "at-once", "after", "after-any", "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of", "session-mod", "session-kept")
 	config.Mark(fs, config.Path, "template")
 	config.Mark(fs, config.Resumable, "tasks", "gpus", "follow", "no-submit", "json")
 	config.Mark(fs, config.ClusterOnly, passedNames()...)
-	config.Mark(fs, config.ClusterOnly, "after", "after-any", "nodes", "tasks-per-node", "gpus", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
+	config.Mark(fs, config.ClusterOnly, "at-once", "after", "after-any", "nodes", "tasks-per-node", "gpus", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
 		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run")
 }
 

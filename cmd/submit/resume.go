@@ -16,6 +16,8 @@ runs the programs in the run directory, on SLURM or on this machine as before. C
 succeeded are skipped, and training resumes from its newest checkpoint. Options replace those with
 which the run was submitted.
 
+RUN may be a sweep: then those of its runs that ended without success start again.
+
 Arguments after -- are passed to the programs, after those of the submission, and in place of those
 of an earlier resume. With them, training goes on even if it had ended: the first cell that trains
 runs again, and all cells after it. The result isn't that of a training with these arguments from
@@ -37,11 +39,21 @@ func newResumeCommand(a *app) *cobra.Command {
 			if len(opts.Notebook.ParamValues) > 0 {
 				return submit.Usagef("resume takes no parameters (-p), because they are compiled into the run's programs: submit the notebook again; arguments after -- can change flags")
 			}
+			changes := func(r run.Run) run.Changes {
+				return run.Changes{Job: func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, Args: args[1:]}
+			}
+			root, err := a.runRoot(cmd)
+			if err != nil {
+				return err
+			}
+			if all := a.runs(cmd, root).OfSweep(args[0]); len(all) > 0 {
+				return a.runs(cmd, root).ResumeSweep(cmd.Context(), all, changes, opts.Manner)
+			}
 			runs, r, err := a.findRun(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			return runs.Resume(cmd.Context(), r, run.Changes{Job: func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, Args: args[1:]}, opts.Manner)
+			return runs.Resume(cmd.Context(), r, changes(r), opts.Manner)
 		}),
 	}
 	opts.addResumable(cmd)

@@ -71,18 +71,20 @@ func (a *app) onEach(cmd *cobra.Command, do func(*run.Runs, run.Run) (report.Rep
 		runs := a.runs(cmd, root)
 		var errs []error
 		for _, word := range args {
-			r, err := runs.FindWhole(word)
+			all, err := runs.FindAll(word)
 			if err != nil {
 				errs = append(errs, err)
 				continue
 			}
-			done, err := do(runs, r)
-			if err == nil {
-				err = report.Write(a.Out, *asJSON, done)
-			}
-			errs = append(errs, err)
-			if cmd.Context().Err() != nil {
-				break
+			for _, r := range all {
+				done, err := do(runs, r)
+				if err == nil {
+					err = report.Write(a.Out, *asJSON, done)
+				}
+				errs = append(errs, err)
+				if cmd.Context().Err() != nil {
+					return errors.Join(errs...)
+				}
 			}
 		}
 		return errors.Join(errs...)

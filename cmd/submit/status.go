@@ -109,6 +109,7 @@ func addFilter(cmd *cobra.Command, f *run.Filter) {
 	fs.StringSliceVar(&f.States, "state", nil, "only runs in this state: completed, failed, running, ..., ended, or active; repeatable")
 	fs.Var(ageValue{&f.Since}, "since", "only runs that were submitted in this time, such as 7d or 12h")
 	fs.StringVar(&f.Notebook, "notebook", "", "only runs of this notebook: a path or a file name")
+	fs.StringVar(&f.Sweep, "sweep", "", "only runs of this sweep")
 	fs.StringVar(&f.Name, "name", "", "only runs with this in their names")
 	fs.StringArrayVarP(&f.Params, "param", "p", nil, "only runs with this NAME=VALUE of a parameter or a flag; repeatable")
 }

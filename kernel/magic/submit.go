@@ -228,6 +228,10 @@ func (m *Magics) start(ctx context.Context, s Session, words []string, file stri
 			job = Job{ID: cmp.Or(said.Job, said.Run), Dir: said.Directory}
 			return text(said)
 		}
+		var sweep report.Sweep
+		if json.Unmarshal([]byte(line), &sweep) == nil && sweep.Sweep != "" {
+			return text(sweep)
+		}
 		var preview report.Preview
 		if json.Unmarshal([]byte(line), &preview) == nil && preview.Script != "" {
 			return text(preview)

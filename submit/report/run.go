@@ -21,6 +21,8 @@ type Run struct {
 	Scheduler string `json:"scheduler"`
 	Job       string `json:"job,omitempty"`
 	Cluster   string `json:"cluster,omitempty"`
+	// Sweep is the sweep that the run is of; "" if it is of none.
+	Sweep string `json:"sweep,omitempty"`
 	// Notebook is the notebook's path. Gone is set if it is no longer there: the run directory has
 	// a copy.
 	Notebook string    `json:"notebook"`

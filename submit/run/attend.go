@@ -75,6 +75,13 @@ func (rs *Runs) describeStart(ctx context.Context, s Started, m Manner) report.S
 // runHere runs the programs of a job that this process has accepted, records how it ended and lists
 // its results. It returns an error unless the job succeeded.
 func (rs *Runs) runHere(ctx context.Context, foreground submit.Foreground, s Started) error {
+	if err := rs.runForeground(ctx, foreground, s); err != nil {
+		return err
+	}
+	return describe(rs.Out, s.Spec.RunDir)
+}
+
+func (rs *Runs) runForeground(ctx context.Context, foreground submit.Foreground, s Started) error {
 	status, err := foreground.Run(ctx, s.Spec)
 	if recordErr := rs.recordEnd(context.WithoutCancel(ctx), s.Job, status); recordErr != nil {
 		return errors.Join(err, recordErr)
@@ -82,5 +89,5 @@ func (rs *Runs) runHere(ctx context.Context, foreground submit.Foreground, s Sta
 	if err != nil {
 		return fmt.Errorf("%w\nrun directory: %s", err, s.Spec.RunDir.Path())
 	}
-	return describe(rs.Out, s.Spec.RunDir)
+	return nil
 }

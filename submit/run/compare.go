@@ -68,7 +68,7 @@ func (rs *Runs) compared(ctx context.Context, c Comparison) (views []report.Run,
 	for _, word := range c.Words {
 		found := len(views)
 		for _, view := range list.Runs {
-			if rundir.At(view.Directory).JobName() == rundir.Slug(word) {
+			if rundir.At(view.Directory).JobName() == rundir.Slug(word) || view.Sweep == word {
 				views = append(views, view)
 			}
 		}

@@ -23,13 +23,15 @@ type Filter struct {
 	Notebook string
 	// Name is a part of the run's name.
 	Name string
+	// Sweep is the name of a sweep.
+	Sweep string
 	// Params are NAME=VALUE of parameters and flags. 0.001 is 1e-3.
 	Params []string
 }
 
 // empty reports whether the filter picks all runs.
 func (f Filter) empty() bool {
-	return len(f.States)+len(f.Params) == 0 && f.Since == 0 && f.Notebook+f.Name == ""
+	return len(f.States)+len(f.Params) == 0 && f.Since == 0 && f.Notebook+f.Name+f.Sweep == ""
 }
 
 // states are the words that Filter.States may have.
@@ -67,7 +69,7 @@ func (f Filter) picksManifest(m rundir.Manifest, now time.Time) bool {
 	base := filepath.Base(path)
 	return (f.Since == 0 || now.Sub(m.Created) <= f.Since) &&
 		(f.Notebook == "" || slices.Contains([]string{path, base, strings.TrimSuffix(base, filepath.Ext(base))}, f.Notebook) || samePath(f.Notebook, path)) &&
-		strings.Contains(m.Name, f.Name) &&
+		strings.Contains(m.Name, f.Name) && (f.Sweep == "" || SweepOf(m) == f.Sweep) &&
 		!slices.ContainsFunc(f.Params, func(p string) bool {
 			name, want, _ := strings.Cut(p, "=")
 			got, ok := m.Parameters[name]

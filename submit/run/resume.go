@@ -120,7 +120,7 @@ func (rs *Runs) resumedSpec(r Run, c Changes) (spec submit.JobSpec, before []str
 	if spec, err = submit.ReadSpec(r.Dir); err != nil {
 		return spec, nil, fmt.Errorf("run %s cannot be resumed: %w", r.Dir.Name(), err)
 	}
-	if forgotten := spec.ForgetOnce(); len(forgotten) > 0 {
+	if forgotten := spec.ForgetOnce(); len(forgotten) > 0 && SweepOf(r.Manifest) == "" {
 		rs.Warn("%s was for the job before: give it again if it is for this one too", strings.Join(forgotten, ", "))
 	}
 	if err := c.Job(&spec); err != nil {

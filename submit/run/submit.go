@@ -27,6 +27,8 @@ type Request struct {
 	// From is the cell to start from: the results of the cells before it come from an earlier run,
 	// the notebook's last one unless FromRun names another. "" runs all cells.
 	From, FromRun string
+	// Sweep asks for many runs.
+	Sweep Sweep
 	// After are runs that the job waits for.
 	After After
 	// Kit is what a preflight checks GPUs with.
@@ -36,6 +38,8 @@ type Request struct {
 	Manner
 	// Options are the effective options, for the manifest.
 	Options map[string]any
+	// unplanned is set if the scheduler has been asked about a job with the same options.
+	unplanned bool
 }
 
 // check refuses options that mean nothing, or do not go together.
@@ -61,6 +65,9 @@ func (rs *Runs) Submit(ctx context.Context, req Request) error {
 	}
 	if err := req.Notebook.Open(req.Path); err != nil {
 		return err
+	}
+	if len(req.Sweep.Axes) > 0 {
+		return rs.sweep(ctx, req)
 	}
 	if req.DryRun {
 		p, err := rs.dryRun(ctx, req)
@@ -123,7 +130,7 @@ func (rs *Runs) start(ctx context.Context, req Request) (s Started, err error) {
 			return s, err
 		}
 	}
-	building, planned := rs.startPlan(ctx, req.Scheduler, decided, req.NoSubmit)
+	building, planned := rs.startPlan(ctx, req.Scheduler, decided, req.NoSubmit || req.unplanned)
 	p, err := rs.prepare(building, req, module, &asked, &decided)
 	expected, refused := planned()
 	if err := cmp.Or(refused, err); err != nil {

@@ -91,7 +91,7 @@ func (rs *Runs) List(ctx context.Context, f Filter) (report.Runs, error) {
 // view returns a report on a run from its manifest and its status, or the error instead of one.
 func (r Run) view(status submit.Status, unanswered error) report.Run {
 	view := report.Run{
-		Run: r.Dir.Name(), Directory: r.Dir.Path(), Scheduler: r.Manifest.Scheduler, Job: r.Manifest.JobID, Cluster: r.Manifest.Cluster,
+		Run: r.Dir.Name(), Directory: r.Dir.Path(), Scheduler: r.Manifest.Scheduler, Job: r.Manifest.JobID, Cluster: r.Manifest.Cluster, Sweep: SweepOf(r.Manifest),
 		Notebook: r.Manifest.Notebook.Path, Created: r.Manifest.Created, State: status.State.String(), Ended: status.State.Ended(),
 		Message: status.String(), Reason: status.Reason, ExitCode: status.ExitCode,
 	}

@@ -1,0 +1,232 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"gonbatch/internal/plural"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/export"
+	"gonbatch/submit/report"
+)
+
+// The keys of a sweep in the options of its runs' manifests: its name, the number of the run from 1,
+// and the run's values.
+const (
+	sweepOption       = "sweep"
+	sweepNumberOption = "sweep-number"
+	sweepValuesOption = "sweep-values"
+)
+
+// Sweep is a request for a run of a notebook with each combination of some values.
+type Sweep struct {
+	// Axes are NAME=VALUE,... of parameters or flags, as parseAxes reads them.
+	Axes []string
+	// AtOnce is how many of the jobs may run at the same time; 0 for all.
+	AtOnce int
+}
+
+// sweep submits a run for each point. It checks all of them before it submits the first.
+func (rs *Runs) sweep(ctx context.Context, req Request) error {
+	axes, err := parseAxes(req.Sweep.Axes)
+	if err != nil {
+		return err
+	}
+	switch {
+	case req.Sweep.AtOnce < 0:
+		return submit.Usagef("--at-once=%d: must be at least 0 (0 means all)", req.Sweep.AtOnce)
+	case req.DryRun || req.NoSubmit || req.From != "":
+		return submit.Usagef("--sweep submits many runs: leave out --dry-run, --no-submit and --from")
+	}
+	points := grid(axes)
+	requests, err := rs.sweepRequests(ctx, req, points)
+	if err != nil {
+		return err
+	}
+	_, batch := req.Scheduler.(submit.Batch)
+	done := report.Sweep{Sweep: requests[0].Options[sweepOption].(string), Runs: []report.SweepRun{}}
+	var jobs []string
+	var failures []error
+	for i, one := range requests {
+		one.unplanned = i > 0 // All ask for the same.
+		title := fmt.Sprintf("%s (%d of %d)", points[i], i+1, len(points))
+		if at := req.Sweep.AtOnce; batch && at > 0 && i >= at {
+			after(&one.Job, jobs[i-at])
+		}
+		s, err := rs.start(ctx, one)
+		if err != nil {
+			return rs.cutSweep(done, fmt.Errorf("%s: %w", title, err), req.JSON)
+		}
+		done.Runs = append(done.Runs, report.SweepRun{Settings: points[i].String(), Run: s.Spec.RunDir.Name(), Directory: s.Spec.RunDir.Path(), Job: string(s.Job.ID)})
+		jobs = append(jobs, string(s.Job.ID))
+		if batch {
+			continue
+		}
+		fmt.Fprintf(rs.Err, "submit: %s\n", title)
+		if err := rs.runForeground(ctx, req.Scheduler.(submit.Foreground), s); err != nil {
+			if ctx.Err() != nil {
+				return rs.cutSweep(done, err, req.JSON)
+			}
+			failures = append(failures, fmt.Errorf("%s: %w", title, err))
+			fmt.Fprintf(rs.Err, "submit: %s: %s\n", title, firstLine(err))
+		}
+	}
+	err = report.Write(rs.Out, req.JSON, done)
+	if batch && req.Follow && err == nil {
+		return rs.followSweep(ctx, done.Sweep)
+	}
+	if len(failures) > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of %s failed; the first: %w", len(failures), plural.Of(len(points), "run"), failures[0]))
+	}
+	return err
+}
+
+// cutSweep reports the runs of a sweep that ended before all were submitted.
+func (rs *Runs) cutSweep(done report.Sweep, err error, asJSON bool) error {
+	if len(done.Runs) == 0 {
+		return err
+	}
+	return errors.Join(report.Write(rs.Out, asJSON, done), err)
+}
+
+// after makes a job wait for the end of another.
+func after(spec *submit.JobSpec, job string) {
+	wait := "afterany:" + job
+	if given := spec.Passed["dependency"]; given != "" {
+		wait += "," + given
+	}
+	spec.Passed = maps.Clone(spec.Passed)
+	spec.SetPassed("dependency", wait)
+}
+
+// sweepRequests returns a request for each point, whose values it checks.
+func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point) (all []Request, err error) {
+	m, err := req.Notebook.Export(ctx, rs.Shell)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := rs.complete(ctx, req, m)
+	if err != nil {
+		return nil, err
+	}
+	isFlag := map[string]bool{}
+	for _, s := range points[0] {
+		if isFlag[s.name], err = flagOf(m, s.name); err != nil {
+			return nil, err
+		}
+	}
+	name := fmt.Sprintf("%s-sweep-%s-%04x", rundir.Slug(spec.Name), rs.Now().Format("20060102-150405"), rand.N(1<<16))
+	for i, p := range points {
+		one := req
+		one.Sweep = Sweep{}
+		one.Options = maps.Clone(req.Options)
+		one.Options[sweepOption], one.Options[sweepNumberOption], one.Options[sweepValuesOption] = name, i+1, p.String()
+		one.Notebook.ParamValues, one.Job.Args = slices.Clone(req.Notebook.ParamValues), slices.Clone(req.Job.Args)
+		var flags []string
+		for _, s := range p {
+			if isFlag[s.name] {
+				flags = append(flags, "-"+s.name+"="+s.value)
+			} else {
+				one.Notebook.ParamValues = append(one.Notebook.ParamValues, s.name+"="+s.value)
+			}
+		}
+		one.Job.Args = append(flags, one.Job.Args...) // The first argument that is no flag ends the flags.
+		if err := rs.checkPoint(ctx, &one, p); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// checkPoint refuses values that don't fit the types of the parameters and flags.
+func (rs *Runs) checkPoint(ctx context.Context, one *Request, p point) error {
+	if err := one.Notebook.Open(one.Path); err != nil {
+		return err
+	}
+	quiet := rs.Shell // The warnings are those of the notebook, which has been exported before.
+	quiet.Err = discard{}
+	m, err := one.Notebook.Export(ctx, quiet)
+	if err == nil {
+		spec := one.Job
+		spec.Cells = m.Cells
+		err = one.Notebook.CheckArgs(quiet, m, spec)
+	}
+	if err != nil {
+		return submit.UsageError{Err: fmt.Errorf("--sweep, %s: %w", p, err)}
+	}
+	return nil
+}
+
+// discard drops what is written.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// flagOf reports whether a name of a sweep is a flag's, and refuses one that is neither a flag's nor
+// a parameter's.
+func flagOf(m *export.Module, name string) (bool, error) {
+	var names []string
+	for _, p := range m.Parameters {
+		names = append(names, p.Name)
+	}
+	isParam := slices.Contains(names, name)
+	for _, f := range m.Flags {
+		names = append(names, f.Name)
+	}
+	isFlag := slices.Contains(names[len(m.Parameters):], name)
+	switch {
+	case isParam && isFlag:
+		return false, submit.Usagef("--sweep: %s has both a parameter and a flag of the name %s: rename one of them", m.Notebook, name)
+	case !isParam && !isFlag:
+		if len(names) == 0 {
+			return false, submit.Usagef("--sweep: %s has no parameters and no flags: tag the cell that declares %s parameters", m.Notebook, name)
+		}
+		return false, submit.Usagef("--sweep: %s has no parameter or flag %s; it has %s", m.Notebook, name, strings.Join(names, ", "))
+	}
+	return isFlag, nil
+}
+
+// SweepOf returns the name of the sweep that a run is of; "" if it is of none.
+func SweepOf(m rundir.Manifest) string {
+	name, _ := m.Options[sweepOption].(string)
+	return name
+}
+
+// valuesOf returns a run's values in its sweep, and its number there.
+func valuesOf(m rundir.Manifest) (values string, number int) {
+	values, _ = m.Options[sweepValuesOption].(string)
+	n, _ := m.Options[sweepNumberOption].(float64)
+	return values, int(n)
+}
+
+// OfSweep returns the runs of a sweep in their order; none if there is no such sweep.
+func (rs *Runs) OfSweep(name string) (all []Run) {
+	dirs, _ := rundir.List(rs.Root) // Who looks for a run gets the error.
+	for _, d := range dirs {
+		if r, err := rs.open(d); err == nil && name != "" && SweepOf(r.Manifest) == name {
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Run) int {
+		_, first := valuesOf(a.Manifest)
+		_, second := valuesOf(b.Manifest)
+		return first - second
+	})
+	return all
+}
+
+// FindAll finds the runs that a word names: those of a sweep, or the run of FindWhole.
+func (rs *Runs) FindAll(word string) ([]Run, error) {
+	if all := rs.OfSweep(word); len(all) > 0 {
+		return all, nil
+	}
+	r, err := rs.FindWhole(word)
+	return []Run{r}, err
+}
