@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"gonbatch/submit"
+	"gonbatch/submit/report"
 )
 
 // frontEnds are the commands that can show a notebook, the best first.
 var frontEnds = []string{"jupyter-lab", "jupyter-notebook", "code"}
 
 func newOpenCommand(a *app) *cobra.Command {
-	with := ""
+	with, asJSON := "", false
 	cmd := &cobra.Command{
 		Use:   "open RUN",
 		Short: "Open a run's executed notebook in Jupyter",
@@ -24,17 +25,21 @@ whichever is on PATH first. While the job runs, the notebook grows: reload it, a
 
 ` + aboutRun,
 		Example: `  submit open 4711
-  submit open 4711 --with "jupyter-lab --no-browser --port 8889"`,
+  submit open 4711 --with "jupyter notebook"`,
 		Args: oneArg("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, r, err := a.findRun(cmd, args[0])
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return report.Write(a.Out, true, report.Executed{Run: r.Dir.Name(), Notebook: r.Dir.Executed()})
+			}
 			return a.open(r.Dir.Executed(), with)
 		},
 	}
 	cmd.Flags().StringVar(&with, "with", "", "command that shows the notebook, whose path follows it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "only print where the notebook is, as JSON")
 	addRunRoot(cmd)
 	return cmd
 }

@@ -107,6 +107,18 @@ func (c Cancellation) Text(w io.Writer) (err error) {
 	return err
 }
 
+// Executed is the notebook that a run has executed.
+type Executed struct {
+	Run      string `json:"run"`
+	Notebook string `json:"notebook"`
+}
+
+// Text writes the notebook's path.
+func (e Executed) Text(w io.Writer) error {
+	_, err := fmt.Fprintln(w, e.Notebook)
+	return err
+}
+
 // Control is the result of holding, releasing, requeueing or updating a job.
 type Control struct {
 	Run       string `json:"run"`

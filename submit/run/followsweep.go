@@ -10,7 +10,8 @@ import (
 	"gonbatch/submit"
 )
 
-// sweepPoll is the time between two looks at a sweep's jobs, and sweepPollMost when nothing changes.
+// sweepPoll is the time between two looks at a sweep's jobs, and sweepPollMost when nothing
+// changes.
 const (
 	sweepPoll     = time.Second
 	sweepPollMost = 15 * time.Second

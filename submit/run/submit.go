@@ -38,8 +38,6 @@ type Request struct {
 	Manner
 	// Options are the effective options, for the manifest.
 	Options map[string]any
-	// unplanned is set if the scheduler has been asked about a job with the same options.
-	unplanned bool
 }
 
 // check refuses options that mean nothing, or do not go together.
@@ -130,7 +128,7 @@ func (rs *Runs) start(ctx context.Context, req Request) (s Started, err error) {
 			return s, err
 		}
 	}
-	building, planned := rs.startPlan(ctx, req.Scheduler, decided, req.NoSubmit || req.unplanned)
+	building, planned := rs.startPlan(ctx, req.Scheduler, decided, req.NoSubmit || req.Sweep.Number > 1)
 	p, err := rs.prepare(building, req, module, &asked, &decided)
 	expected, refused := planned()
 	if err := cmp.Or(refused, err); err != nil {

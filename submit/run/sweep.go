@@ -16,8 +16,8 @@ import (
 	"gonbatch/submit/report"
 )
 
-// The keys of a sweep in the options of its runs' manifests: its name, the number of the run from 1,
-// and the run's values.
+// The keys of a sweep in the options of its runs' manifests: its name, the number of the run from
+// 1, and the run's values.
 const (
 	sweepOption       = "sweep"
 	sweepNumberOption = "sweep-number"
@@ -30,6 +30,8 @@ type Sweep struct {
 	Axes []string
 	// AtOnce is how many of the jobs may run at the same time; 0 for all.
 	AtOnce int
+	// Number is the number of a run in its sweep, from 1; 0 in a request for a sweep.
+	Number int
 }
 
 // sweep submits a run for each point. It checks all of them before it submits the first.
@@ -54,7 +56,6 @@ func (rs *Runs) sweep(ctx context.Context, req Request) error {
 	var jobs []string
 	var failures []error
 	for i, one := range requests {
-		one.unplanned = i > 0 // All ask for the same.
 		title := fmt.Sprintf("%s (%d of %d)", points[i], i+1, len(points))
 		if at := req.Sweep.AtOnce; batch && at > 0 && i >= at {
 			after(&one.Job, jobs[i-at])
@@ -124,7 +125,7 @@ func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point) 
 	name := fmt.Sprintf("%s-sweep-%s-%04x", rundir.Slug(spec.Name), rs.Now().Format("20060102-150405"), rand.N(1<<16))
 	for i, p := range points {
 		one := req
-		one.Sweep = Sweep{}
+		one.Sweep = Sweep{Number: i + 1}
 		one.Options = maps.Clone(req.Options)
 		one.Options[sweepOption], one.Options[sweepNumberOption], one.Options[sweepValuesOption] = name, i+1, p.String()
 		one.Notebook.ParamValues, one.Job.Args = slices.Clone(req.Notebook.ParamValues), slices.Clone(req.Job.Args)
@@ -169,8 +170,8 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// flagOf reports whether a name of a sweep is a flag's, and refuses one that is neither a flag's nor
-// a parameter's.
+// flagOf reports whether a name of a sweep is a flag's, and refuses one that is neither a flag's
+// nor a parameter's.
 func flagOf(m *export.Module, name string) (bool, error) {
 	var names []string
 	for _, p := range m.Parameters {
