@@ -103,6 +103,27 @@ Without RUN, the options pick the runs.`,
 	})
 }
 
+func newScalingCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "scaling SWEEP",
+		Short: "Compare the speeds of a training in several sizes",
+		Long: `scaling compares the runs that "submit --scaling" has submitted: the median of the examples per
+second, the speed-up and efficiency relative to the first size, and the share of time in which the
+training waited for data. The batch size is that of all ranks together, so this is strong scaling.`,
+		Example: `  submit --scaling 1,2,4,8 -F train.ipynb -- -max_steps 200
+  submit scaling train-sweep-20261121-101500-4f2a`,
+		Args: oneArg("SWEEP"),
+	}
+	addRunRoot(cmd)
+	return reporting(a, cmd, func(cmd *cobra.Command, args []string) (report.Report, error) {
+		root, err := a.runRoot(cmd)
+		if err != nil {
+			return nil, err
+		}
+		return a.runs(cmd, root).Scaling(cmd.Context(), args[0])
+	})
+}
+
 // addFilter declares the options that pick runs.
 func addFilter(cmd *cobra.Command, f *run.Filter) {
 	fs := cmd.Flags()

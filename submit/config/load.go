@@ -176,6 +176,8 @@ func Kind(flag *pflag.Flag) string {
 		return "a number of GPUs, or TYPE:NUMBER, such as a100:2"
 	case "stringArray":
 		return "a list of strings"
+	case "numbers":
+		return "numbers, or leave it out"
 	case "path":
 		return "a path, or leave it out"
 	case "name":

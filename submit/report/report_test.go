@@ -80,6 +80,8 @@ var shapes = []struct {
 	{"submit --sweep NAME=VALUES NOTEBOOK", "`sweep` is the name that stands for all of the runs in `submit list --sweep`, `compare`, `resume` and `cancel`.",
 		report.Sweep{Sweep: "mnist-sweep-20261121-101500-4f2a", Runs: []report.SweepRun{{Settings: "lr=1e-3 seed=1", Run: failed.Run, Directory: failed.Directory, Job: "4711"}}}},
 	{"submit open RUN", "Nothing is opened: `notebook` is the path of the executed notebook.", report.Executed{Run: failed.Run, Notebook: failed.Directory + "/executed.ipynb"}},
+	{"submit scaling SWEEP", "`speedup` is relative to the first run, and `efficiency` is that divided by how many times more ranks the run has; 0 if a speed isn't known.",
+		report.Scaling{Sweep: "mnist-sweep-20261121-101500-4f2a", Runs: []report.ScalingRun{{Run: failed.Run, Nodes: 2, Ranks: 2, State: "completed", ExamplesPerSecond: 19000, Speedup: 1.9, Efficiency: 0.95, DataWait: 0.01}}}},
 	{"submit nodes", "`kinds` groups the nodes of a partition by their hardware: CPUs, memory in MB and GPUs are those of one node. Free CPUs and GPUs are those of all nodes together, and free memory is the most that one node has. `down` counts the nodes that take no jobs.",
 		report.Nodes{
 			Partitions: []report.Partition{{Name: "gpu", Default: true, Up: true, MaxTime: "1-00:00:00", Kinds: []report.NodeKind{{

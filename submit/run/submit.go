@@ -64,7 +64,7 @@ func (rs *Runs) Submit(ctx context.Context, req Request) error {
 	if err := req.Notebook.Open(req.Path); err != nil {
 		return err
 	}
-	if len(req.Sweep.Axes) > 0 {
+	if len(req.Sweep.Axes) > 0 || req.Sweep.Scaling != "" {
 		return rs.sweep(ctx, req)
 	}
 	if req.DryRun {

@@ -28,6 +28,9 @@ const (
 type Sweep struct {
 	// Axes are NAME=VALUE,... of parameters or flags, as parseAxes reads them.
 	Axes []string
+	// Scaling are numbers of nodes, or of ranks on this machine, with commas between them: a run
+	// for each, instead of Axes.
+	Scaling string
 	// AtOnce is how many of the jobs may run at the same time; 0 for all.
 	AtOnce int
 	// Number is the number of a run in its sweep, from 1; 0 in a request for a sweep.
@@ -36,22 +39,28 @@ type Sweep struct {
 
 // sweep submits a run for each point. It checks all of them before it submits the first.
 func (rs *Runs) sweep(ctx context.Context, req Request) error {
+	_, batch := req.Scheduler.(submit.Batch)
 	axes, err := parseAxes(req.Sweep.Axes)
-	if err != nil {
-		return err
+	if req.Sweep.Scaling != "" {
+		var sizes axis
+		sizes, err = parseScaling(req.Sweep.Scaling, batch)
+		axes = []axis{sizes}
 	}
 	switch {
+	case err != nil:
+		return err
+	case req.Sweep.Scaling != "" && len(req.Sweep.Axes) > 0:
+		return submit.Usagef("--scaling and --sweep: give one of them")
 	case req.Sweep.AtOnce < 0:
 		return submit.Usagef("--at-once=%d: must be at least 0 (0 means all)", req.Sweep.AtOnce)
 	case req.DryRun || req.NoSubmit || req.From != "":
 		return submit.Usagef("--sweep submits many runs: leave out --dry-run, --no-submit and --from")
 	}
 	points := grid(axes)
-	requests, err := rs.sweepRequests(ctx, req, points)
+	requests, err := rs.sweepRequests(ctx, req, points, batch)
 	if err != nil {
 		return err
 	}
-	_, batch := req.Scheduler.(submit.Batch)
 	done := report.Sweep{Sweep: requests[0].Options[sweepOption].(string), Runs: []report.SweepRun{}}
 	var jobs []string
 	var failures []error
@@ -80,7 +89,11 @@ func (rs *Runs) sweep(ctx context.Context, req Request) error {
 	}
 	err = report.Write(rs.Out, req.JSON, done)
 	if batch && req.Follow && err == nil {
-		return rs.followSweep(ctx, done.Sweep)
+		err = rs.followSweep(ctx, done.Sweep)
+	}
+	if req.Sweep.Scaling != "" && (req.Follow || !batch) {
+		table, scalingErr := rs.Scaling(context.WithoutCancel(ctx), done.Sweep)
+		err = errors.Join(err, scalingErr, report.Write(rs.Out, req.JSON, table))
 	}
 	if len(failures) > 0 {
 		err = errors.Join(err, fmt.Errorf("%d of %s failed; the first: %w", len(failures), plural.Of(len(points), "run"), failures[0]))
@@ -107,7 +120,7 @@ func after(spec *submit.JobSpec, job string) {
 }
 
 // sweepRequests returns a request for each point, whose values it checks.
-func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point) (all []Request, err error) {
+func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point, batch bool) (all []Request, err error) {
 	m, err := req.Notebook.Export(ctx, rs.Shell)
 	if err != nil {
 		return nil, err
@@ -118,6 +131,9 @@ func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point) 
 	}
 	isFlag := map[string]bool{}
 	for _, s := range points[0] {
+		if req.Sweep.Scaling != "" {
+			break
+		}
 		if isFlag[s.name], err = flagOf(m, s.name); err != nil {
 			return nil, err
 		}
@@ -128,6 +144,12 @@ func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point) 
 		one.Sweep = Sweep{Number: i + 1}
 		one.Options = maps.Clone(req.Options)
 		one.Options[sweepOption], one.Options[sweepNumberOption], one.Options[sweepValuesOption] = name, i+1, p.String()
+		if req.Sweep.Scaling != "" {
+			one.Sweep = Sweep{} // Each size is planned by itself.
+			resize(&one.Job, p, batch)
+			all = append(all, one)
+			continue
+		}
 		one.Notebook.ParamValues, one.Job.Args = slices.Clone(req.Notebook.ParamValues), slices.Clone(req.Job.Args)
 		var flags []string
 		for _, s := range p {
