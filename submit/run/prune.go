@@ -33,7 +33,7 @@ func (p Pruning) check() error {
 	if p.empty() && p.Older == 0 && p.Keep == 0 {
 		return submit.Usagef("prune removes runs: say which, such as --older 30d, --state failed or --keep 3")
 	}
-	return p.Filter.Check()
+	return p.Check()
 }
 
 // Prune removes runs that have ended, or lists them. It never removes a run that may still be
