@@ -2,9 +2,11 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"regexp"
@@ -20,6 +22,9 @@ import (
 // Cluster asks scontrol for all partitions and nodes.
 func (s *Scheduler) Cluster(ctx context.Context) (c submit.Cluster, err error) {
 	out, err := s.runner.Run(ctx, "scontrol", "--oneliner", "show", "partition")
+	if errors.Is(err, exec.ErrNotFound) {
+		err = fmt.Errorf("%w: SLURM's commands are on a cluster's login nodes", err)
+	}
 	if err != nil {
 		return c, unanswered(err)
 	}
