@@ -63,6 +63,9 @@ type JobSpec struct {
 	// SignalLead is how long before the time limit the programs are told to save and stop; 0 is
 	// 90 s, or a quarter of a short time limit.
 	SignalLead time.Duration
+	// Notify are targets of notifications when the job starts and ends: URLs, to which JSON is
+	// posted, and shell commands.
+	Notify []string `json:",omitempty"`
 	// Record is set if the job writes executed.ipynb; the run directory is prepared for that.
 	Record bool
 	// RunDir is the directory where the job reads its programs and writes its logs.

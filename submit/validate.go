@@ -3,6 +3,7 @@ package submit
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,6 +30,7 @@ func (s JobSpec) Validate() error {
 		validateTime(s.Time),
 		s.validateRestarts(),
 		s.validatePassed(),
+		validateNotify(s.Notify),
 		validateDevices(s.Devices),
 		s.validatePlatform(),
 		validateGPUType(s.GPUs.Kind),
@@ -134,6 +136,28 @@ func (s JobSpec) validatePlatform() error {
 		return fmt.Errorf("--tasks-per-node=%d with --gpus-per-node=%s: each rank needs a GPU of its own; request as many GPUs as tasks, or train on CPUs with --platform=cpu", s.TasksPerNode, s.GPUs.String())
 	}
 	return nil
+}
+
+// IsURL reports whether a target of notifications is a URL.
+func IsURL(target string) bool {
+	return strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://")
+}
+
+// validateNotify never repeats a URL: who knows it can post there.
+func validateNotify(targets []string) error {
+	var errs []error
+	for i, target := range targets {
+		at, err := url.Parse(target)
+		switch {
+		case strings.TrimSpace(target) == "" || strings.ContainsRune(target, 0):
+			errs = append(errs, fmt.Errorf("--notify, target %d: it is empty: give a URL or a shell command", i+1))
+		case IsURL(target) && (err != nil || at.Host == ""):
+			errs = append(errs, fmt.Errorf("--notify, target %d: that is not a whole URL", i+1))
+		case strings.Contains(target, "://") && !strings.ContainsAny(target, " \t") && !IsURL(target):
+			errs = append(errs, fmt.Errorf("--notify, target %d: a URL must begin with http:// or https://", i+1))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func validateModules(modules []string) error {

@@ -108,6 +108,7 @@ func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
 	own.StringVar(&s.Devices, "devices", s.Devices, "XLA devices of each rank: a number, or all (default: 1; all GPUs for a --local run with one rank)")
 	config.IntVar(own, &s.MaxRestarts, "max-restarts", s.MaxRestarts, "restarts allowed, at the time limit, after a preemption or a node failure, or when a rank of a training run dies; 0 for none")
 	own.DurationVar(&s.SignalLead, "signal-lead", s.SignalLead, "how long before the time limit to tell the programs to save (default: 90s, less for a short --time)")
+	own.StringArrayVar(&s.Notify, "notify", s.Notify, "when the job starts and ends, post JSON to this URL, or run this shell command with JSON as its standard input; repeatable")
 	own.VisitAll(func(f *pflag.Flag) { config.Mark(own, config.Resumable, f.Name) })
 	fs.AddFlagSet(own)
 	fs.StringVarP(&s.Name, "name", "J", s.Name, "name of the job and of its run directory (default: the notebook's)")

@@ -144,9 +144,15 @@ func (o *submitOptions) change(spec *submit.JobSpec, r run.Run, flags *pflag.Fla
 	job := pflag.NewFlagSet("job", pflag.ContinueOnError)
 	addJobFlags(job, spec)
 	flags.Visit(func(f *pflag.Flag) {
-		if err == nil && config.IsMarked(f, config.Resumable) && job.Lookup(f.Name) != nil {
-			err = job.Set(f.Name, f.Value.String())
+		to := job.Lookup(f.Name)
+		if err != nil || to == nil || !config.IsMarked(f, config.Resumable) {
+			return
 		}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			err = to.Value.(pflag.SliceValue).Replace(list.GetSlice())
+			return
+		}
+		err = job.Set(f.Name, f.Value.String())
 	})
 	if err == nil && o.asMeasured {
 		err = applyMeasured(spec, r, flags)

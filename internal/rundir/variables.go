@@ -47,6 +47,9 @@ const (
 	EnvResult = "GONBATCH_RESULT"
 	// EnvRecorder is the socket of the process that writes executed.ipynb.
 	EnvRecorder = "GONBATCH_RECORDER"
+	// EnvEvent and EnvEventText are what a command of --notify is told, in a word and in a line.
+	EnvEvent     = "GONBATCH_EVENT"
+	EnvEventText = "GONBATCH_TEXT"
 	// EnvUserPrefix begins the names under which a launcher passes the user's variables to the
 	// ranks.
 	EnvUserPrefix = "GONBATCH_ENV_"

@@ -19,6 +19,7 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/executed"
+	"gonbatch/submit/notify"
 )
 
 // Name is this scheduler's name in manifests.
@@ -114,8 +115,10 @@ func (s *Scheduler) Run(ctx context.Context, spec submit.JobSpec) (submit.Status
 	if err != nil {
 		s.shell.Warn("%v", err)
 	}
+	ended := notify.Begin(s.shell, spec, "")
 	err = runner.Run(ctx, spec)
 	status := statusOf(err)
+	ended(codeOf(status))
 	if recording != nil {
 		if err := recording.End(executed.OutcomeOf(status, spec.RunDir)); err != nil {
 			s.shell.Warn("%v", err)
@@ -137,6 +140,17 @@ func (s *Scheduler) record(spec submit.JobSpec, runner *Runner) (*executed.Recor
 	runner.Environ = append(slices.Clone(runner.environ()), rundir.EnvRecorder+"="+recording.Socket())
 	runner.Drain = recording.Drain
 	return recording, nil
+}
+
+// codeOf returns a job's exit code from its status.
+func codeOf(status submit.Status) int {
+	switch {
+	case status.State == submit.Completed:
+		return 0
+	case status.Signal > 0:
+		return 128 + status.Signal
+	}
+	return cmp.Or(status.ExitCode, 1)
 }
 
 // note stores the function that ends a job in this process; nil removes it.

@@ -12,6 +12,7 @@ import (
 	"gonbatch/submit"
 	"gonbatch/submit/executed"
 	"gonbatch/submit/job"
+	"gonbatch/submit/notify"
 	"gonbatch/submit/scratch"
 )
 
@@ -70,7 +71,9 @@ func runJob(shell submit.Shell, args []string, stops <-chan job.Stop) (int, erro
 		}
 	}
 	j := &job.Job{Spec: spec, Launcher: in, Scheduler: in, Setup: in.Setup, Refusal: refusal(shell, spec), Log: shell.Out, Now: shell.Now, Signals: stops}
+	ended := notify.Begin(shell, spec, in.Job())
 	code := j.Run()
+	ended(code)
 	if recording != nil {
 		if err := recording.EndJob(code, j.Cell(), spec.RunDir); err != nil {
 			shell.Warn("%v", err)
