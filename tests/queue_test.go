@@ -97,7 +97,10 @@ func sweep(t *testing.T, u user) {
 	wantAll(t, u.mustSubmit(t, "compare", found[1]), "-k", "completed")
 	out = u.mustSubmit(t, "--sweep", "k=1..40", "-b", "now+1hour", name)
 	all := sweepName.FindStringSubmatch(out)[1]
+	later := job(t, u.mustSubmit(t, "--after-any", all, name))
+	wantAll(t, u.mustSubmit(t, "status", later), "pending: Dependency")
 	if out := u.mustSubmit(t, "cancel", all); strings.Count(out, ": cancelled") != 40 {
 		t.Errorf("%s", out)
 	}
+	u.mustSubmit(t, "cancel", later)
 }

@@ -142,7 +142,7 @@ func post(ctx context.Context, _ submit.Shell, url string, text []byte, _ Event)
 	if err != nil {
 		return fmt.Errorf("the server at %s can't be reached from %s", req.URL.Host, hostname())
 	}
-	defer answer.Body.Close() //nolint:errcheck // only read
+	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<20))
 	if answer.StatusCode >= http.StatusBadRequest {
 		return fmt.Errorf("the server at %s answers %s", req.URL.Host, answer.Status)

@@ -8,7 +8,8 @@ import (
 	"gonbatch/submit"
 )
 
-// After are runs that a job waits for: until they have completed, or until they have ended.
+// After are runs, or sweeps, that a job waits for: until they have completed, or until they have
+// ended.
 type After struct {
 	Completed, Ended []string
 }
@@ -22,22 +23,19 @@ func (rs *Runs) waitFor(ctx context.Context, after After, scheduler submit.Sched
 		if i >= len(after.Completed) {
 			option, kind = "--after-any", "afterany"
 		}
-		r, err := rs.FindWhole(word)
+		all, err := rs.FindAll(word)
+		for _, r := range all {
+			var wait string
+			if err == nil {
+				wait, err = rs.waitForRun(ctx, r, kind, scheduler)
+			}
+			if wait != "" {
+				waits = append(waits, wait)
+			}
+		}
 		if err != nil {
-			return fmt.Errorf("%s=%s: %w", option, word, err)
+			return submit.UsageError{Err: fmt.Errorf("%s=%s: %w", option, word, err)}
 		}
-		r, status, err := rs.look(ctx, r, nil)
-		switch {
-		case err != nil:
-			return fmt.Errorf("%s=%s: %w", option, word, err)
-		case status.State == submit.Completed, kind == "afterany" && status.State.Ended():
-			continue
-		case status.State.Ended():
-			return submit.Usagef("%s=%s: run %s has ended: %s; resume it first, or give --after-any", option, word, r.Dir.Name(), status)
-		case !r.taken() || r.Scheduler.Name() != scheduler.Name() || r.Manifest.JobID == "":
-			return submit.Usagef("%s=%s: run %s has no job that this one could wait for", option, word, r.Dir.Name())
-		}
-		waits = append(waits, kind+":"+r.Manifest.JobID)
 	}
 	if len(waits) == 0 {
 		return nil
@@ -48,4 +46,20 @@ func (rs *Runs) waitFor(ctx context.Context, after After, scheduler submit.Sched
 	spec.SetPassed("dependency", strings.Join(waits, ","))
 	spec.SetPassed("kill-on-invalid-dep", "yes") // Otherwise it would wait forever for a job that has failed.
 	return nil
+}
+
+// waitForRun returns the part of a dependency for a run; "" if there is nothing to wait for.
+func (rs *Runs) waitForRun(ctx context.Context, r Run, kind string, scheduler submit.Scheduler) (string, error) {
+	r, status, err := rs.look(ctx, r, nil)
+	switch {
+	case err != nil:
+		return "", err
+	case status.State == submit.Completed, kind == "afterany" && status.State.Ended():
+		return "", nil
+	case status.State.Ended():
+		return "", fmt.Errorf("run %s has ended: %s; resume it first, or give --after-any", r.Dir.Name(), status)
+	case r.Scheduler.Name() != scheduler.Name() || r.Manifest.JobID == "":
+		return "", fmt.Errorf("run %s has no job that this one could wait for", r.Dir.Name())
+	}
+	return kind + ":" + r.Manifest.JobID, nil
 }
