@@ -130,6 +130,8 @@ type Runs struct {
 	Root   string `json:"root"`
 	Runs   []Run  `json:"runs"`
 	Others int    `json:"others,omitempty"`
+	// WithUsed is set to show what each run has used.
+	WithUsed bool `json:"-"`
 	// Filtered is set if the list leaves out runs on purpose.
 	Filtered bool `json:"-"`
 }
@@ -153,13 +155,23 @@ func (l Runs) Text(w io.Writer) (err error) {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "JOB\tCREATED\tRUN\tSTATE")
+	title := "JOB\tCREATED\tRUN\tSTATE"
+	if l.WithUsed {
+		title += "\tUSED\tNEXT TIME"
+	}
+	fmt.Fprintln(table, title)
 	for _, r := range l.Runs {
 		created := "-"
 		if !r.Created.IsZero() {
 			created = r.Created.Local().Format(time.DateTime)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", dash(r.Job), created, r.Run, r.Message)
+		row := []string{dash(r.Job), created, r.Run, r.Message}
+		if l.WithUsed && r.Used == nil {
+			row = append(row, "-", "-")
+		} else if l.WithUsed {
+			row = append(row, r.Used.Text, dash(r.Used.Advice))
+		}
+		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
 	return table.Flush()
 }

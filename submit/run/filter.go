@@ -25,6 +25,8 @@ type Filter struct {
 	Name string
 	// Sweep is the name of a sweep.
 	Sweep string
+	// Used adds what each run has used.
+	Used bool
 	// Params are NAME=VALUE of parameters and flags. 0.001 is 1e-3.
 	Params []string
 }

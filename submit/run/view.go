@@ -57,7 +57,7 @@ func used(dir rundir.Dir, state submit.State) *report.Used {
 // List returns a report on the runs that a filter picks, the newest last. An error about one run is
 // part of its report, because it must not hide the other runs; a filter doesn't hide it either.
 func (rs *Runs) List(ctx context.Context, f Filter) (report.Runs, error) {
-	list := report.Runs{Root: rs.Root, Runs: []report.Run{}, Filtered: !f.empty()}
+	list := report.Runs{Root: rs.Root, Runs: []report.Run{}, Filtered: !f.empty(), WithUsed: f.Used}
 	dirs, others, err := rundir.ListAll(rs.Root)
 	if err != nil {
 		return list, err
@@ -82,6 +82,9 @@ func (rs *Runs) List(ctx context.Context, f Filter) (report.Runs, error) {
 			view.Error = firstLine(err)
 		}
 		if f.picksState(view) {
+			if f.Used && view.Ended {
+				view.Used = used(r.Dir, status.State)
+			}
 			list.Runs = append(list.Runs, view)
 		}
 	}
