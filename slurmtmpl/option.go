@@ -54,7 +54,7 @@ func parseDirective(text string) (parsed, error) {
 		if err := refuseShort(text); err != nil {
 			return parsed{}, err
 		}
-		return parsed{}, fmt.Errorf("--directive=%q: give --name or --name=value, such as --directive=--exclusive", text)
+		return parsed{}, fmt.Errorf("--directive=%q: give --name or --name=value, such as --directive=--nice=100", text)
 	}
 	d := parsed{name: m[1], value: m[3], hasValue: m[2] != ""}
 	if d.name == "gres" && !strings.HasPrefix(d.value, "gpu") {

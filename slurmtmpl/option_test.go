@@ -20,7 +20,7 @@ func TestParseDirective(t *testing.T) {
 		{"--wait-all-nodes=1", ""},
 		{"--time-min=5", ""},
 		{"--gres=nvme:1", ""},
-		{"exclusive", `--directive="exclusive": give --name or --name=value, such as --directive=--exclusive`},
+		{"exclusive", `--directive="exclusive": give --name or --name=value, such as --directive=--nice=100`},
 		{"--time=5", `--directive="--time=5": set it with --time`},
 		{"--output=x", `--directive="--output=x": submit sets --output itself`},
 		{"--gres=gpu:2", `--directive="--gres=gpu:2": request GPUs with --gpus-per-node`},
@@ -43,7 +43,7 @@ func TestParseDirective(t *testing.T) {
 		{"-o x", `--directive="-o x": submit sets --output itself`},
 		{"--outp=x", `--directive="--outp=x": sbatch reads --outp as --output; write it out`},
 		{"--tim=5", `sbatch reads --tim as --time; write it out`},
-		{"-x n1", `--directive="-x n1": give --name or --name=value, such as --directive=--exclusive`},
+		{"-x n1", `--directive="-x n1": give --name or --name=value, such as --directive=--nice=100`},
 	} {
 		t.Run(tc.text, func(t *testing.T) {
 			_, err := parseDirective(tc.text)

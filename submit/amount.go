@@ -10,14 +10,14 @@ import (
 )
 
 var (
-	// clock matches a time limit that may be minutes and seconds, as sbatch reads it, or hours and
-	// minutes.
-	clock = regexp.MustCompile(`^([01]?[0-9]|2[0-3]):[0-5][0-9]$`)
+	// clock matches minutes and seconds, as sbatch reads it, or hours and minutes.
+	clock = regexp.MustCompile(`^[0-9]+:[0-9]+$`)
 	// units matches a time with units, such as 1d12h or "2 hours 30"; the last number may lack its
 	// unit.
-	units = regexp.MustCompile(`^(?:([0-9.]+) *d(?:ays?)?)? *(?:([0-9.]+) *h(?:rs?|ours?)?)? *(?:([0-9.]+) *m(?:ins?|inutes?)?)? *(?:([0-9.]+) *s(?:ecs?|econds?)?)?$`)
+	units = regexp.MustCompile(`^(?:([0-9.]+) *w(?:eeks?)?)? *(?:([0-9.]+) *d(?:ays?)?)? *(?:([0-9.]+) *h(?:rs?|ours?)?)? *(?:([0-9.]+) *m(?:ins?|inutes?)?)? *(?:([0-9.]+) *s(?:ecs?|econds?)?)?$`)
 	// lacks matches a time whose last number lacks its unit, after the unit before.
-	lacks = regexp.MustCompile(`(d(?:ays?)?|h(?:rs?|ours?)?|m(?:ins?|inutes?)?) *[0-9]+$`)
+	lacks       = regexp.MustCompile(`(w(?:eeks?)?|d(?:ays?)?|h(?:rs?|ours?)?|m(?:ins?|inutes?)?) *[0-9]+$`)
+	plainNumber = regexp.MustCompile(`^[0-9]*\.[0-9]+$`)
 	// amount matches an amount of memory.
 	amount = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?|\.[0-9]+) *(?:([kmgt])(?:i?b)?)?$`)
 )
@@ -38,17 +38,17 @@ func ParseTime(text string) (string, error) {
 		return short, nil
 	}
 	if after := lacks.FindStringSubmatch(short); after != nil {
-		short += map[byte]string{'d': "h", 'h': "m", 'm': "s"}[after[1][0]]
+		short += map[byte]string{'w': "d", 'd': "h", 'h': "m", 'm': "s"}[after[1][0]]
 	}
 	found := units.FindStringSubmatch(short)
 	if found == nil || short == "" {
-		if _, err := strconv.ParseFloat(short, 64); err == nil {
+		if plainNumber.MatchString(short) {
 			return "", fmt.Errorf("in which unit? Give %sh or %[1]sm", short)
 		}
 		return "", fmt.Errorf("not a time limit: give %s", TimeForms)
 	}
 	var total float64 // seconds
-	for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second} {
+	for i, unit := range []time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute, time.Second} {
 		if found[i+1] == "" {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 // TestParseTime: what can be read in two ways is refused.
 func TestParseTime(t *testing.T) {
 	for text, want := range map[string]string{
-		"90": "90", "1:30:00": "1:30:00", "2-12": "2-12", "2-12:30": "2-12:30", "30:00": "30:00", "0": "0", "unlimited": "UNLIMITED", "Infinite": "UNLIMITED",
+		"90": "90", "1:30:00": "1:30:00", "2-12": "2-12", "2-12:30": "2-12:30", "2w": "336:00:00", "1 week 2d": "216:00:00", "0": "0", "unlimited": "UNLIMITED", "Infinite": "UNLIMITED",
 		"90m": "1:30:00", "2h30m": "2:30:00", "2h30": "2:30:00", "1d12h": "36:00:00", "1d12": "36:00:00", "2 hours 30 min": "2:30:00", "1 Day": "24:00:00",
 		"1.5h": "1:30:00", "45s": "0:00:45", " 10 minutes ": "0:10:00", "0.5s": "0:00:01",
 	} {
@@ -21,7 +21,7 @@ func TestParseTime(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"2:30": "Give 2m30s or 2h30m", "1.5": "Give 1.5h or 1.5m", "": "not a time limit", "soon": "not a time limit", "30m2h": "not a time limit", "-5m": "not a time limit",
-		"1h1h": "not a time limit", "1-": "not a time limit", "5M!": "not a time limit", "1..5h": "is not a number", "99999d": "more than ten years", "1h\n": "", "2w": "not a time limit",
+		"1h1h": "not a time limit", "1-": "not a time limit", "5M!": "not a time limit", "1..5h": "is not a number", "99999d": "more than ten years", "1h\n": "", "30:00": "Give 30m00s or 30h00m", "inf": "not a time limit", "-1": "not a time limit", "72:00": "Give 72m00s",
 	} {
 		got, err := ParseTime(text)
 		if want == "" && err == nil {
@@ -56,8 +56,8 @@ func TestParseMemory(t *testing.T) {
 // changes nothing.
 func TestRandomAmounts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	words := [][]string{{"d", "day", " days"}, {"h", "hr", " hours"}, {"m", "min", " minutes"}, {"s", "sec", " seconds"}}
-	lengths := []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second}
+	words := [][]string{{"w", "week", " weeks"}, {"d", "day", " days"}, {"h", "hr", " hours"}, {"m", "min", " minutes"}, {"s", "sec", " seconds"}}
+	lengths := []time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute, time.Second}
 	for range 2000 {
 		var text string
 		var want time.Duration

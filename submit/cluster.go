@@ -52,11 +52,15 @@ type Usage struct {
 
 // Partition is a queue with limits; a limit of 0 or "" is none.
 type Partition struct {
-	Name     string
-	Default  bool
-	Up       bool
-	MaxNodes int
-	MaxTime  string
+	Name    string
+	Default bool
+	Up      bool
+	// Restricted is set if not everybody may use it.
+	Restricted bool
+	// Nodes is the number of its nodes, of which the cluster may not show all. MaxMemory is that of
+	// a job on each node, in MB.
+	Nodes, MaxNodes, MaxMemory int
+	MaxTime                    string
 }
 
 // Node is a node of a cluster. Memory is in MB. GPUs are the numbers of GPUs by type, which is ""
@@ -82,6 +86,18 @@ func (c Cluster) In(partition string) (nodes []Node) {
 	return nodes
 }
 
+// Unknown explains that the cluster has no partition of a job's; "" if it has one.
+func (c Cluster) Unknown(spec JobSpec) string {
+	if spec.Partition == "" || len(c.chosen(spec)) > 0 || len(c.Partitions) == 0 {
+		return ""
+	}
+	names := make([]string, len(c.Partitions))
+	for i, p := range c.Partitions {
+		names[i] = p.Name
+	}
+	return fmt.Sprintf("--partition=%s: the cluster has %s", spec.Partition, plural.And(names))
+}
+
 // chosen returns the partitions that a job may go to.
 func (c Cluster) chosen(spec JobSpec) (list []Partition) {
 	names := strings.Split(spec.Partition, ",")
@@ -99,27 +115,21 @@ func (c Cluster) chosen(spec JobSpec) (list []Partition) {
 // don't change.
 func (c Cluster) Misfit(spec JobSpec) (reason string, limits bool) {
 	var reasons []string
+	limits = true
 	for _, p := range c.chosen(spec) {
 		reason, limit := c.misfit(p, spec)
 		if reason == "" {
 			return "", false
 		}
-		limits = limits || limit
+		limits = limits && limit
 		reasons = append(reasons, fmt.Sprintf("%s in partition %s", reason, p.Name))
 	}
-	switch {
-	case len(reasons) == 0 && spec.Partition != "" && len(c.Partitions) > 0:
-		names := make([]string, len(c.Partitions))
-		for i, p := range c.Partitions {
-			names[i] = p.Name
-		}
-		return fmt.Sprintf("--partition=%s: the cluster has %s", spec.Partition, plural.And(names)), false
-	case len(reasons) == 0:
+	if len(reasons) == 0 {
 		return "", false
 	}
 	var others []string
 	for _, p := range c.Partitions {
-		if reason, _ := c.misfit(p, spec); p.Up && reason == "" {
+		if reason, _ := c.misfit(p, spec); p.Up && !p.Restricted && reason == "" {
 			others = append(others, p.Name)
 		}
 	}
@@ -133,6 +143,14 @@ func (c Cluster) Misfit(spec JobSpec) (reason string, limits bool) {
 	return fmt.Sprintf("%s: give one of the partitions that can run the job, %s, or ask for less", text, plural.And(others)), limits
 }
 
+// Closed returns the name of a job's partition if it has only one, and that takes no jobs now.
+func (c Cluster) Closed(spec JobSpec) string {
+	if chosen := c.chosen(spec); len(chosen) == 1 && !chosen[0].Up {
+		return chosen[0].Name
+	}
+	return ""
+}
+
 // need is a demand of a job on each of its nodes.
 type need struct {
 	option string
@@ -144,17 +162,24 @@ type need struct {
 // misfit explains why a partition can never run a job, and reports whether that is its own limit.
 func (c Cluster) misfit(p Partition, spec JobSpec) (reason string, limit bool) {
 	nodes := c.In(p.Name)
-	most := len(nodes)
+	most := max(len(nodes), p.Nodes)
 	if p.MaxNodes > 0 {
 		most = min(most, p.MaxNodes)
 	}
-	switch longest := TimeLimit(p.MaxTime); {
-	case len(nodes) == 0:
+	longest, asked := TimeLimit(p.MaxTime), TimeLimit(spec.Time)
+	endless := spec.Time != "" && asked == 0
+	shortened := slices.ContainsFunc(spec.Directives, func(d string) bool { return strings.HasPrefix(d, "--time-min") })
+	switch {
+	case most == 0:
 		return "", false // They may be created when they are needed.
 	case spec.Nodes > most:
 		return fmt.Sprintf("--nodes=%d: a job gets at most %s", spec.Nodes, plural.Of(most, "node")), true
-	case longest > 0 && TimeLimit(spec.Time) > longest:
+	case longest > 0 && (asked > longest || endless) && !shortened:
 		return fmt.Sprintf("--time=%s: a job gets at most %s", spec.Time, p.MaxTime), true
+	case p.MaxMemory > 0 && Megabytes(spec.Mem) > p.MaxMemory:
+		return fmt.Sprintf("--mem=%s: a job gets at most %d MB on a node", spec.Mem, p.MaxMemory), true
+	case len(nodes) < p.Nodes:
+		return "", false // The others, which are powered down, aren't known.
 	}
 	all := needs(spec)
 	for _, n := range all {
@@ -198,7 +223,7 @@ func needs(spec JobSpec) (all []need) {
 			return strings.Replace(fmt.Sprintf("a node has at most %d %s", most, unit), "at most 0", "no", 1)
 		}})
 	}
-	if memory := megabytes(spec.Mem); memory > 0 {
+	if memory := Megabytes(spec.Mem); memory > 0 {
 		number("--mem="+spec.Mem, memory, "MB of memory", func(n Node) int { return n.Memory })
 	}
 	if gpus := spec.GPUs; gpus.Count > 0 {
@@ -237,8 +262,8 @@ func gpusOf(gpus map[string]int, kind string) (n int) {
 	return n
 }
 
-// megabytes returns an amount of memory of JobSpec.Mem in MB; 0 if it is not known.
-func megabytes(mem string) int {
+// Megabytes returns an amount of memory of JobSpec.Mem in MB; 0 if it is not known.
+func Megabytes(mem string) int {
 	text := strings.TrimRight(strings.ToUpper(mem), "B")
 	digits := strings.TrimRight(text, "KMGT")
 	n := number(digits)

@@ -12,10 +12,11 @@ func testCluster() Cluster {
 		return Node{Name: name, Partitions: []string{partition}, Usable: true, CPUs: cpus, Memory: memory, GPUs: gpus, Features: features}
 	}
 	return Cluster{
-		Partitions: []Partition{{Name: "main", Default: true, Up: true, MaxTime: "02:00:00"}, {Name: "large", Up: true, MaxNodes: 1}, {Name: "cloud", Up: true}, {Name: "closed"}},
+		Partitions: []Partition{{Name: "main", Default: true, Up: true, MaxTime: "02:00:00"}, {Name: "large", Up: true, MaxNodes: 1}, {Name: "cloud", Up: true}, {Name: "closed"},
+			{Name: "open", Up: true, Restricted: true, Nodes: 5, MaxMemory: 2000}},
 		Nodes: []Node{
 			node("n1", "main", 8, 16000, map[string]int{"a100": 4}, "ib"), node("n2", "main", 8, 16000, map[string]int{"a100": 4}, "ib"), node("n3", "main", 64, 16000, nil),
-			node("l1", "large", 64, 500000, nil), node("l2", "large", 64, 500000, nil), node("c1", "closed", 64, 500000, map[string]int{"": 8}),
+			node("l1", "large", 64, 500000, nil), node("l2", "large", 64, 500000, nil), node("o1", "open", 4, 2000, nil), node("c1", "closed", 64, 500000, map[string]int{"": 8}),
 		},
 	}
 }
@@ -45,7 +46,12 @@ func TestMisfit(t *testing.T) {
 		{name: "one of two partitions", spec: JobSpec{Nodes: 1, Mem: "100G", Partition: "main,large"}},
 		{name: "none of two", spec: JobSpec{Nodes: 1, GPUs: GPUs{Count: 8}, Partition: "main,large"}, want: "a node has at most 4 GPUs in partition main; --gpus-per-node=8: a node has no GPUs in partition large: give"},
 		{name: "no known nodes", spec: JobSpec{Nodes: 100, Partition: "cloud"}},
-		{name: "no such partition", spec: JobSpec{Nodes: 1, Partition: "gpu"}, want: "--partition=gpu: the cluster has main, large, cloud and closed"},
+		{name: "endless", spec: JobSpec{Nodes: 1, Time: "UNLIMITED"}, want: "--time=UNLIMITED: a job gets at most 02:00:00 in partition main", limits: true},
+		{name: "may be shorter", spec: JobSpec{Nodes: 1, Time: "3:00:00", Directives: []string{"--time-min=30"}}},
+		{name: "memory of a job", spec: JobSpec{Nodes: 1, Partition: "open", Mem: "3G"}, want: "--mem=3G: a job gets at most 2000 MB on a node in partition open", limits: true},
+		{name: "nodes that are powered down", spec: JobSpec{Nodes: 5, Partition: "open", GPUs: GPUs{Count: 8}}},
+		{name: "more than those", spec: JobSpec{Nodes: 6, Partition: "open"}, want: "--nodes=6: a job gets at most 5 nodes in partition open", limits: true},
+		{name: "a limit, and too little memory", spec: JobSpec{Nodes: 1, Partition: "main,open", Mem: "100G"}, want: "a node has at most 16000 MB of memory in partition main; --mem=100G: a job gets at most 2000 MB on a node in partition open"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, limits := testCluster().Misfit(tc.spec)
@@ -54,6 +60,16 @@ func TestMisfit(t *testing.T) {
 			}
 		})
 	}
+	for partition, want := range map[string]string{"gpu": "--partition=gpu: the cluster has main, large, cloud, closed and open", "gpu,main": "", "": ""} {
+		if got := testCluster().Unknown(JobSpec{Partition: partition}); got != want {
+			t.Errorf("%q: %q, want %q", partition, got, want)
+		}
+	}
+	for partition, want := range map[string]string{"closed": "closed", "closed,main": "", "": ""} {
+		if got := testCluster().Closed(JobSpec{Partition: partition}); got != want {
+			t.Errorf("%q: %q, want %q", partition, got, want)
+		}
+	}
 	if got, _ := (Cluster{}).Misfit(JobSpec{Nodes: 5}); got != "" {
 		t.Errorf("a cluster of which nothing is known: %q", got)
 	}
@@ -61,7 +77,7 @@ func TestMisfit(t *testing.T) {
 
 func TestMegabytes(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "4000": 4000, "64G": 65536, "2T": 2 << 20, "100K": 1, "1024m": 1024, "8GB": 8192} {
-		if got := megabytes(text); got != want {
+		if got := Megabytes(text); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
 		}
 	}

@@ -66,12 +66,14 @@ const (
 // Advise returns options for the next job. It advises against nothing that the job didn't ask for.
 func (m Measured) Advise(spec JobSpec, outOfMemory bool) (a Advice) {
 	const least = 0.75 // An advice that saves less isn't worth the risk.
-	if given := megabytes(spec.Mem); given > 0 {
+	if given := Megabytes(spec.Mem); given > 0 {
 		need := (float64(m.Memory)*spareShare + spareBytes) / (1 << 20)
 		if outOfMemory {
 			need = max(need, 1.5*float64(given))
 		}
-		if need < least*float64(given) || need > float64(given) {
+		const near = 0.9 // With so much of it, the next job may need more.
+		scarce := outOfMemory || float64(m.Memory) > near*float64(given)*(1<<20)
+		if need < least*float64(given) || scarce && need > float64(given) {
 			a.Mem = fmt.Sprintf("%.0fM", math.Ceil(need))
 			if need > 10<<10 {
 				a.Mem = fmt.Sprintf("%.0fG", math.Ceil(need/(1<<10)))
@@ -112,7 +114,7 @@ func (m Measured) Describe(spec JobSpec) string {
 	if m.Memory < 1<<30 {
 		memory = fmt.Sprintf("%.0f MiB", float64(m.Memory)/(1<<20))
 	}
-	if megabytes(spec.Mem) > 0 {
+	if Megabytes(spec.Mem) > 0 {
 		memory += " of " + spec.Mem
 	}
 	memory += " of memory"

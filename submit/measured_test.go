@@ -57,6 +57,7 @@ func TestAdvise(t *testing.T) {
 		{name: "it fits", m: Measured{Memory: 6 << 30, CPUs: 3}, spec: JobSpec{Mem: "8G", CPUsPerTask: 4}},
 		{name: "far too much", m: Measured{Memory: 100 << 20, CPUs: 0.1}, spec: JobSpec{Mem: "8000", CPUsPerTask: 4}, want: "--mem 381M --cpus-per-task 1"},
 		{name: "nearly too little", m: Measured{Memory: 15 << 30, CPUs: 9}, spec: JobSpec{Mem: "16G", CPUsPerTask: 8}, want: "--mem 19G"},
+		{name: "it fits, and is little", m: Measured{Memory: 22 << 20}, spec: JobSpec{Mem: "200M"}},
 		{name: "out of memory", m: Measured{Memory: 1 << 30}, spec: JobSpec{Mem: "16G"}, outOfMemory: true, want: "--mem 24G"},
 		{name: "memory for each CPU", m: Measured{Memory: 1 << 30}, spec: JobSpec{Passed: map[string]string{"mem-per-cpu": "8G"}}},
 	} {

@@ -29,7 +29,7 @@ var PassedOptions = []PassedOption{
 	{Name: "kill-on-invalid-dep", Once: true, Usage: "whether to remove the job if its dependency can't be met any more: yes or no (--after: yes)"},
 	{Name: "nodelist", Letter: "w", Usage: "nodes that the job must get, such as n[1-4]"},
 	{Name: "exclude", Letter: "x", Usage: "nodes that the job must not get"},
-	{Name: "exclusive", Bare: true, Usage: "get whole nodes, which no other job shares"},
+	{Name: "exclusive", Bare: true, parse: parseExclusive, Usage: "get whole nodes, which no other job shares"},
 	{Name: "reservation", Usage: "reservation whose nodes the job may use"},
 	{Name: "mem-per-cpu", parse: ParseMemory, Usage: "memory for each CPU, instead of --mem"},
 	{Name: "mem-per-gpu", parse: ParseMemory, Usage: "memory for each GPU, instead of --mem"},
@@ -49,7 +49,7 @@ func IsPassed(name string) bool {
 // Parse returns the value as sbatch reads it.
 func (o PassedOption) Parse(text string) (string, error) {
 	switch {
-	case o.Bare && text == "true":
+	case o.Bare && slices.Contains([]string{"true", "yes", "on"}, strings.ToLower(text)):
 		return "", nil
 	case strings.TrimSpace(text) == "":
 		return "", errors.New("it is empty: give a value, or leave the option out")
@@ -65,6 +65,9 @@ func (o PassedOption) Parse(text string) (string, error) {
 var dependency = regexp.MustCompile(`^(after|afterany|afterok|afternotok|aftercorr|afterburstbuffer)(:[0-9]+(_([0-9]+|\*))?(\+[0-9]+)?)+$|^singleton$`)
 
 func parseDependency(text string) (string, error) {
+	if strings.Contains(text, ",") && strings.Contains(text, "?") {
+		return "", errors.New("with a , all of the parts count, and with a ? one of them: give only one of these")
+	}
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '?' }) {
 		if strings.Trim(part, "0123456789_") == "" {
 			return "", fmt.Errorf("give afterok:%s to start if that job succeeds, or afterany:%[1]s to start however it ends", part)
@@ -91,12 +94,24 @@ func parseMailType(text string) (string, error) {
 	return upper, nil
 }
 
+func parseExclusive(text string) (string, error) {
+	if !slices.Contains([]string{"user", "mcs", "topo"}, text) {
+		return "", errors.New("give true or false, or user, mcs or topo")
+	}
+	return text, nil
+}
+
 func parseHint(text string) (string, error) {
 	hints := []string{"compute_bound", "memory_bound", "multithread", "nomultithread"}
 	if !slices.Contains(hints, text) {
 		return "", fmt.Errorf("give one of %s", strings.Join(hints, ", "))
 	}
 	return text, nil
+}
+
+// IsOff reports whether a text takes an option back: "none", or "false" of a bare one.
+func (o PassedOption) IsOff(text string) bool {
+	return strings.EqualFold(text, "none") || o.Bare && slices.Contains([]string{"false", "no", "off"}, strings.ToLower(text))
 }
 
 // SetPassed sets one of PassedOptions.

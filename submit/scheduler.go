@@ -62,8 +62,8 @@ type Foreground interface {
 type Controller interface {
 	// Control holds, releases or requeues a job.
 	Control(ctx context.Context, job Job, verb Verb) error
-	// Update changes a job's options, which names lists, to those of spec.
-	Update(ctx context.Context, job Job, spec JobSpec, names []string) error
+	// Update changes one of a job's options to that of spec.
+	Update(ctx context.Context, job Job, spec JobSpec, name string) error
 }
 
 // Verb is what a Controller does to a job.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -83,7 +84,11 @@ the changes.
 		if len(names) == 0 {
 			return nil, submit.Usagef("nothing to update: give an option, such as --time 4h")
 		}
-		return runs.Update(cmd.Context(), r, names, func(s *submit.JobSpec) (err error) {
+		return runs.Update(cmd.Context(), r, names, func(s *submit.JobSpec, names []string) (err error) {
+			s.Passed = maps.Clone(s.Passed)
+			if slices.Contains(names, "mem") {
+				preferGiven(s, cmd.Flags())
+			}
 			changed := pflag.NewFlagSet("job", pflag.ContinueOnError)
 			addJobFlags(changed, s)
 			for _, name := range names {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -115,7 +116,7 @@ func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
 	fs.StringArrayVar(&s.Secrets, "secret", s.Secrets, "pass this variable of your shell to the programs without writing its value to a file; repeatable")
 	fs.StringArrayVar(&s.Modules, "module", s.Modules, "environment module to load; repeatable")
 	fs.StringArrayVar(&s.Setup, "setup", s.Setup, "shell command to run before the first cell; repeatable")
-	fs.StringArrayVar(&s.Directives, "directive", s.Directives, "extra option for the scheduler, such as --directive=--exclusive; repeatable")
+	fs.StringArrayVar(&s.Directives, "directive", s.Directives, "extra option for the scheduler, such as --directive=--nice=100; repeatable")
 	fs.StringVar(&s.Template, "template", s.Template, "batch-script template to use instead of the built-in one")
 	fs.StringVar(&s.Platform, "platform", s.Platform, "XLA platform: cpu or cuda (default: cuda if there is a GPU)")
 	fs.SetNormalizeFunc(sbatchName)
@@ -123,7 +124,7 @@ func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
 
 // sbatchName has a flag go by sbatch's name too.
 func sbatchName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	return pflag.NormalizedName(cmp.Or(map[string]string{"gres": "gpus-per-node", "ntasks": "tasks", "job-name": "name"}[name], name))
+	return pflag.NormalizedName(cmp.Or(map[string]string{"gres": "gpus-per-node", "ntasks": "tasks", "ntasks-per-node": "tasks-per-node", "job-name": "name"}[name], name))
 }
 
 // parseArgs takes the notebook, and the programs' arguments from position dash on (-1 if there are
@@ -181,12 +182,19 @@ func (o *submitOptions) request(a *app, cfg *config.Config) (req run.Request, er
 		return req, err
 	}
 	_, batch := req.Scheduler.(submit.Batch)
+	// The ranks in total may also come from a file or a variable.
+	hasTasks := o.flags.Changed("tasks") || cfg.Origin("tasks") != config.Default && !o.flags.Changed("tasks-per-node")
+	preferGiven(&req.Job, o.flags)
 	if !batch {
-		req.Job.Nodes, req.Job.TasksPerNode = 1, o.Tasks
-	} else if err = o.divide(&req.Job, o.flags); err != nil {
+		req.Job.Nodes, req.Job.TasksPerNode, req.Job.Passed = 1, o.Tasks, nil // A file may have options for clusters.
+	} else if err = o.divide(&req.Job, o.flags, hasTasks); err != nil {
 		return req, err
 	}
-	if gpus := req.Job.GPUs.Count; batch && gpus > 0 && o.Kit.Folder == "" && !o.flags.Changed("tasks") && cfg.Origin("tasks-per-node") == config.Default && cfg.Origin("devices") == config.Default {
+	if req.Job.GPUs.Count == 0 && !o.flags.Changed("mem-per-gpu") {
+		req.Job.Passed = maps.Clone(req.Job.Passed)
+		delete(req.Job.Passed, "mem-per-gpu") // A file may have it for jobs with GPUs.
+	}
+	if gpus := req.Job.GPUs.Count; batch && gpus > 0 && o.Kit.Folder == "" && !hasTasks && cfg.Origin("tasks-per-node") == config.Default && cfg.Origin("devices") == config.Default {
 		req.Job.TasksPerNode = gpus
 	}
 	if n := req.Job.Nodes * req.Job.TasksPerNode; o.Kit.Folder != "" && n > 1 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -90,6 +91,9 @@ func newRerunCommand(a *app) *cobra.Command {
 				return err
 			}
 			runs := a.runs(cmd, r.Dir.Root())
+			if root := cmd.Flags().Lookup("run-root"); root.Changed {
+				runs = a.runs(cmd, root.Value.String())
+			}
 			changes := run.Changes{Job: func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, Args: args[1:]}
 			if latest {
 				return runs.RerunLatest(cmd.Context(), r, changes, opts.Notebook.ParamValues, opts.Manner)
@@ -118,12 +122,13 @@ func (o *submitOptions) addResumable(cmd *cobra.Command) {
 }
 
 // applyMeasured sets what the run's earlier job has shown to be enough, where the command line
-// leaves that open.
-func applyMeasured(spec *submit.JobSpec, r run.Run, flags *pflag.FlagSet) error {
-	m, ok := submit.Measure(r.Dir, *spec)
+// leaves that open. before is that job.
+func applyMeasured(spec *submit.JobSpec, before submit.JobSpec, r run.Run, flags *pflag.FlagSet) error {
+	m, ok := submit.Measure(r.Dir, before)
 	if !ok {
 		return submit.Usagef("--as-measured: run %s has recorded nothing of what it used: leave it out", r.Dir.Name())
 	}
+	m.Memory = m.Memory * int64(spec.TasksPerNode) / int64(max(1, before.TasksPerNode))
 	a := m.Advise(*spec, submit.State(r.Manifest.State) == submit.OutOfMemory)
 	if flags.Changed("mem") {
 		a.Mem = ""
@@ -141,6 +146,8 @@ func (o *submitOptions) change(spec *submit.JobSpec, r run.Run, flags *pflag.Fla
 	if err := misplaced(flags, batch); err != nil {
 		return fmt.Errorf("run %s: %w", r.Dir.Name(), err)
 	}
+	before := *spec
+	spec.Passed = maps.Clone(spec.Passed)
 	job := pflag.NewFlagSet("job", pflag.ContinueOnError)
 	addJobFlags(job, spec)
 	flags.Visit(func(f *pflag.Flag) {
@@ -154,11 +161,16 @@ func (o *submitOptions) change(spec *submit.JobSpec, r run.Run, flags *pflag.Fla
 		}
 		err = job.Set(f.Name, f.Value.String())
 	})
+	if err == nil {
+		preferGiven(spec, flags)
+		err = o.divide(spec, flags, flags.Changed("tasks"))
+	}
+	follows := before.GPUs.Count > 0 && before.TasksPerNode == before.GPUs.Count && !flags.Changed("tasks") && !flags.Changed("tasks-per-node")
+	if err == nil && follows { // A rank for each GPU stays that.
+		spec.TasksPerNode = max(1, spec.GPUs.Count)
+	}
 	if err == nil && o.asMeasured {
-		err = applyMeasured(spec, r, flags)
+		err = applyMeasured(spec, before, r, flags)
 	}
-	if err != nil {
-		return err
-	}
-	return o.divide(spec, flags)
+	return err
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -50,7 +52,7 @@ func (v passedValue) String() string {
 
 // Set sets the job's value.
 func (v passedValue) Set(text string) error {
-	if v.option.Bare && text == "false" {
+	if v.option.IsOff(text) {
 		delete(v.spec.Passed, v.option.Name)
 		return nil
 	}
@@ -73,6 +75,26 @@ func (v passedValue) Type() string {
 		return "bool"
 	}
 	return "string"
+}
+
+// memoryOptions are the options of which a job has one at most.
+var memoryOptions = []string{"mem", "mem-per-cpu", "mem-per-gpu"}
+
+// preferGiven drops what other sources say about memory if the command line says something.
+func preferGiven(s *submit.JobSpec, flags *pflag.FlagSet) {
+	if !slices.ContainsFunc(memoryOptions, flags.Changed) {
+		return
+	}
+	s.Passed = maps.Clone(s.Passed)
+	for _, name := range memoryOptions {
+		switch {
+		case flags.Changed(name):
+		case name == "mem":
+			s.Mem = ""
+		default:
+			delete(s.Passed, name)
+		}
+	}
 }
 
 // params is the value of -p: parameters NAME=VALUE. A value without a = is a partition, as -p of
@@ -111,11 +133,12 @@ func (p *params) Set(text string) error {
 	return p.flags.Set("partition", text)
 }
 
-// divide divides the ranks and GPUs that are given in total over the job's nodes.
-func (o *submitOptions) divide(s *submit.JobSpec, flags *pflag.FlagSet) error {
+// divide divides the ranks and GPUs that are given in total over the job's nodes. hasTasks is set
+// if the ranks are.
+func (o *submitOptions) divide(s *submit.JobSpec, flags *pflag.FlagSet, hasTasks bool) error {
 	nodes := max(1, s.Nodes)
 	switch err := submit.CheckCount("tasks", o.Tasks, 1); {
-	case !flags.Changed("tasks"):
+	case !hasTasks:
 	case err != nil:
 		return submit.UsageError{Err: err}
 	case o.Tasks%nodes != 0:

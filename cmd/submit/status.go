@@ -129,11 +129,11 @@ training waited for data. The batch size is that of all ranks together, so this 
 // addFilter declares the options that pick runs.
 func addFilter(cmd *cobra.Command, f *run.Filter) {
 	fs := cmd.Flags()
-	fs.StringSliceVar(&f.States, "state", nil, "only runs in this state: completed, failed, running, ..., ended, or active; repeatable")
+	fs.StringArrayVar(&f.States, "state", nil, "only runs in this state: completed, failed, running, ..., ended, or active; repeatable")
 	fs.Var(ageValue{&f.Since}, "since", "only runs that were submitted in this time, such as 7d or 12h")
-	fs.StringVar(&f.Notebook, "notebook", "", "only runs of this notebook: a path or a file name")
-	fs.StringVar(&f.Sweep, "sweep", "", "only runs of this sweep")
-	fs.StringVar(&f.Name, "name", "", "only runs with this in their names")
+	config.NonEmpty(fs, &f.Notebook, "path", "notebook", "", "", "only runs of this notebook: a path or a file name")
+	config.NonEmpty(fs, &f.Sweep, "name", "sweep", "", "", "only runs of this sweep")
+	config.NonEmpty(fs, &f.Name, "name", "name", "", "", "only runs with this in their names")
 	fs.StringArrayVarP(&f.Params, "param", "p", nil, "only runs with this NAME=VALUE of a parameter or a flag; repeatable")
 }
 

@@ -108,8 +108,16 @@ func (d *Draft) Discard() error {
 }
 
 // Remove removes a run directory whose lock the caller holds, and releases the lock. If the process
-// is killed meanwhile, the next SweepDrafts removes the rest.
+// is killed meanwhile, the next SweepDrafts removes the rest. On a full disk, where there is no
+// room for a lock, it may be nil.
 func (d Dir) Remove(lock *Lock) error {
+	if lock == nil {
+		hidden := filepath.Join(d.Root(), hiddenPrefix+d.Name())
+		if err := os.Rename(d.path, hidden); err != nil {
+			return fmt.Errorf("remove run %s: %w", d.Name(), err)
+		}
+		return os.RemoveAll(hidden)
+	}
 	if err := lock.Check(); err != nil {
 		return errors.Join(err, lock.Release())
 	}

@@ -90,6 +90,15 @@ func find(root, want string, whole bool) (Dir, error) {
 			prefixed = append(prefixed, d)
 		}
 	}
+	var named []Dir
+	for _, d := range prefixed {
+		if d.JobName() == Slug(want) {
+			named = append(named, d)
+		}
+	}
+	if len(named) > 0 { // Others' names only begin like that.
+		prefixed = named
+	}
 	if len(prefixed) == 1 && whole && prefixed[0].JobName() != Slug(want) {
 		return Dir{}, fmt.Errorf("no run in %s is called %q: give the whole name, %s", root, want, prefixed[0].Name())
 	}

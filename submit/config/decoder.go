@@ -60,8 +60,8 @@ func (d *decoder) add(into map[string]any, key, value *yaml.Node) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", origin, err)
 	}
-	if _, twice := into[key.Value]; twice {
-		return fmt.Errorf("%s: key %q is set twice, first at %s", origin, key.Value, d.origins[key.Value])
+	if _, twice := into[flag.Name]; twice {
+		return fmt.Errorf("%s: key %q is set twice, first at %s", origin, key.Value, d.origins[flag.Name])
 	}
 	texts, err := textsOf(flag, value)
 	if err != nil {
@@ -72,7 +72,7 @@ func (d *decoder) add(into map[string]any, key, value *yaml.Node) error {
 			texts[i] = absolute(filepath.Dir(d.path), text)
 		}
 	}
-	into[key.Value], d.origins[key.Value] = texts, origin
+	into[flag.Name], d.origins[flag.Name] = texts, origin
 	return nil
 }
 

@@ -12,8 +12,9 @@ import (
 // lookup returns a key's flag, or an error if the key is not a flag that may be set here.
 func lookup(flags *pflag.FlagSet, key string) (*pflag.Flag, error) {
 	known := settable(flags)
+	name := string(flags.GetNormalizeFunc()(flags, key)) // A flag may go by another name too.
 	for _, f := range known {
-		if f.Name == key {
+		if f.Name == name {
 			return f, nil
 		}
 	}

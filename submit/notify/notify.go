@@ -21,6 +21,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -155,11 +157,30 @@ func hostname() string {
 	return name
 }
 
+// inMemory returns a file in memory. A pipe to a command that doesn't read it would break, which
+// submit takes for the end of its own reader.
+func inMemory(text []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("event", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	file := os.NewFile(uintptr(fd), "event")
+	if _, err = file.Write(text); err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	return file, err
+}
+
 // run runs a shell command, which gets the event as JSON on standard input and as variables.
 func run(ctx context.Context, shell submit.Shell, command string, text []byte, e Event) error {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
 	cmd.Env = append(shell.Environ[:len(shell.Environ):len(shell.Environ)], rundir.EnvEvent+"="+e.Event, rundir.EnvEventText+"="+e.Text)
-	cmd.Stdin = bytes.NewReader(text)
+	input, err := inMemory(text)
+	if err != nil {
+		return err
+	}
+	defer input.Close()
+	cmd.Stdin = input
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {

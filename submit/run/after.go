@@ -40,7 +40,9 @@ func (rs *Runs) waitFor(ctx context.Context, after After, scheduler submit.Sched
 	if len(waits) == 0 {
 		return nil
 	}
-	if given := spec.Passed["dependency"]; given != "" {
+	if given := spec.Passed["dependency"]; strings.Contains(given, "?") {
+		return submit.Usagef("--dependency=%s: with --after, all of the parts count: leave out the ?, or --after", given)
+	} else if given != "" {
 		waits = append(waits, given)
 	}
 	spec.SetPassed("dependency", strings.Join(waits, ","))

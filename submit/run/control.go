@@ -20,24 +20,36 @@ func (rs *Runs) Control(ctx context.Context, r Run, verb submit.Verb) (report.Co
 	})
 }
 
-// Update changes options of a run's job, which names lists. A resumed run keeps them.
-func (rs *Runs) Update(ctx context.Context, r Run, names []string, change func(*submit.JobSpec) error) (report.Control, error) {
+// Update changes options of a run's job, which names lists, one after the other. A resumed run
+// keeps those that have changed.
+func (rs *Runs) Update(ctx context.Context, r Run, names []string, change func(spec *submit.JobSpec, names []string) error) (report.Control, error) {
 	return rs.control(ctx, r, func(c submit.Controller, r Run, _ submit.Status) (string, error) {
 		asked, err := submit.ReadSpec(r.Dir)
 		if err != nil {
 			return "", err
 		}
 		decided, err := submit.ReadDecided(r.Dir)
-		if err = errors.Join(err, change(&asked), change(&decided)); err != nil {
+		wanted := decided
+		if err = errors.Join(err, change(&wanted, names)); err == nil {
+			err = wanted.CheckFor(r.Scheduler)
+		}
+		if err != nil {
 			return "", err
 		}
-		if err := decided.CheckFor(r.Scheduler); err != nil {
-			return "", err
+		var done []string
+		for _, name := range names {
+			if err = c.Update(ctx, r.Job(), wanted, name); err != nil {
+				break
+			}
+			done = append(done, name)
 		}
-		if err := c.Update(ctx, r.Job(), decided, names); err != nil {
-			return "", err
+		if len(done) > 0 {
+			err = errors.Join(err, change(&asked, done), change(&decided, done), writeJob(r.Scheduler, r.Dir, asked, decided))
 		}
-		return "updated: " + strings.Join(names, ", "), writeJob(r.Scheduler, r.Dir, asked, decided)
+		if err != nil && len(done) > 0 {
+			err = fmt.Errorf("updated: %s; but: %w", strings.Join(done, ", "), err)
+		}
+		return "updated: " + strings.Join(done, ", "), err
 	})
 }
 

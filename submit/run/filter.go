@@ -15,7 +15,7 @@ import (
 
 // Filter picks runs for a list; what is empty picks all.
 type Filter struct {
-	// States are the words of a report's State, "ended" or "active".
+	// States are the words of a report's State, "ended" or "active", with commas between them.
 	States []string
 	// Since is the age of the oldest run; 0 for all.
 	Since time.Duration
@@ -59,8 +59,10 @@ func (f Filter) Check() error {
 
 // words are the states; "timed-out" is "timed out".
 func (f Filter) words() (all []string) {
-	for _, s := range f.States {
-		all = append(all, strings.ReplaceAll(strings.ToLower(s), "-", " "))
+	for _, list := range f.States {
+		for s := range strings.SplitSeq(list, ",") {
+			all = append(all, strings.NewReplacer("-", " ", "_", " ").Replace(strings.ToLower(s)))
+		}
 	}
 	return all
 }
@@ -97,9 +99,9 @@ func sameValue(a, b string) bool {
 	return err == nil && otherErr == nil && x == y
 }
 
-// picksState decides by the run's state.
+// picksState decides by the run's state. It picks a run whose state can't be found.
 func (f Filter) picksState(r report.Run) bool {
-	return len(f.States) == 0 || slices.ContainsFunc(f.words(), func(s string) bool {
+	return len(f.States) == 0 || r.Error != "" || slices.ContainsFunc(f.words(), func(s string) bool {
 		return s == r.State || s == "ended" && r.Ended || s == "active" && !r.Ended && r.State != report.Staged && r.State != submit.Unknown.String()
 	})
 }

@@ -18,6 +18,9 @@ type plan struct {
 	// of their limits; "" if one can, or if that isn't known.
 	misfit string
 	limits bool
+	// unknown is why the cluster has no such partition, and closed names the job's only partition
+	// if that takes no jobs now.
+	unknown, closed string
 }
 
 // planLimit is how long a scheduler may take to say something about a job before it is queued.
@@ -37,10 +40,14 @@ func (rs *Runs) startPlan(ctx context.Context, scheduler submit.Scheduler, spec 
 			var err error
 			p.expected, err = planner.Expect(limited, spec)
 			errors.As(err, &p.refusal)
+			if _, waits := spec.Passed["dependency"]; waits {
+				p.expected = submit.Expectation{} // It doesn't count other jobs' ends.
+			}
 		})
 		asked.Go(func() {
 			if cluster, err := planner.Cluster(limited); err == nil {
 				p.misfit, p.limits = cluster.Misfit(spec)
+				p.unknown, p.closed = cluster.Unknown(spec), cluster.Closed(spec)
 			}
 		})
 	}
@@ -66,10 +73,14 @@ func (rs *Runs) checkPlan(p plan, spec submit.JobSpec) error {
 	switch {
 	case p.misfit != "" && (p.refusal.Reason != "" || p.limits && chosen):
 		return submit.Usagef("%s", p.misfit)
+	case p.refusal.Final && p.unknown != "":
+		return submit.Usagef("%s", p.unknown)
 	case p.refusal.Final:
 		return submit.Usagef("the job can't be queued: %s", p.refusal.Reason)
 	case p.misfit != "" && p.limits:
 		rs.Warn("%s; the job may wait forever", p.misfit)
+	case p.closed != "":
+		rs.Warn("partition %s takes no jobs now: the job waits until it does", p.closed)
 	case p.refusal.Reason != "":
 		rs.Warn("as things are, the job can't start: %s", p.refusal.Reason)
 	}

@@ -13,6 +13,9 @@ import (
 	"gonbatch/submit/stage"
 )
 
+// cellOption is the key of the picked cells in the options of a manifest.
+const cellOption = "cell"
+
 // Rerun runs a run's programs again, as another run with the same options, with changes.
 func (rs *Runs) Rerun(ctx context.Context, r Run, c Changes, m Manner) error {
 	s, err := rs.rerun(ctx, r, c, m.NoSubmit)
@@ -36,6 +39,10 @@ func (rs *Runs) RerunLatest(ctx context.Context, r Run, c Changes, params []stri
 		req.Notebook.ParamValues = append(req.Notebook.ParamValues, name+"="+given[name])
 	}
 	req.Notebook.ParamValues = append(req.Notebook.ParamValues, params...)
+	cells, _ := r.Manifest.Options[cellOption].([]any)
+	for _, cell := range cells {
+		req.Notebook.Cells = append(req.Notebook.Cells, fmt.Sprint(cell))
+	}
 	return rs.Submit(ctx, req)
 }
 
@@ -110,9 +117,8 @@ func (rs *Runs) jobAgain(r Run, c Changes) (spec submit.JobSpec, given map[strin
 	if err != nil {
 		return spec, given, fmt.Errorf("run %s can't run again: %w", r.Dir.Name(), err)
 	}
-	spec.ForgetOnce()
 	spec.MoreArgs = nil
-	if err := c.Job(&spec); err != nil {
+	if err := rs.changeJob(r, &spec, c); err != nil {
 		return spec, given, err
 	}
 	if len(c.Args) > 0 {

@@ -120,10 +120,7 @@ func (rs *Runs) resumedSpec(r Run, c Changes) (spec submit.JobSpec, before []str
 	if spec, err = submit.ReadSpec(r.Dir); err != nil {
 		return spec, nil, fmt.Errorf("run %s cannot be resumed: %w", r.Dir.Name(), err)
 	}
-	if forgotten := spec.ForgetOnce(); len(forgotten) > 0 && SweepOf(r.Manifest) == "" {
-		rs.Warn("%s was for the job before: give it again if it is for this one too", strings.Join(forgotten, ", "))
-	}
-	if err := c.Job(&spec); err != nil {
+	if err := rs.changeJob(r, &spec, c); err != nil {
 		return spec, nil, err
 	}
 	before = spec.MoreArgs
@@ -134,6 +131,24 @@ func (rs *Runs) resumedSpec(r Run, c Changes) (spec submit.JobSpec, before []str
 		return spec, nil, err
 	}
 	return spec, before, rs.CheckSecrets(spec)
+}
+
+// changeJob changes the job of a run for another start, which doesn't keep the options that were
+// about one start.
+func (rs *Runs) changeJob(r Run, spec *submit.JobSpec, c Changes) error {
+	forgotten := spec.ForgetOnce()
+	if err := c.Job(spec); err != nil {
+		return err
+	}
+	forgotten = slices.DeleteFunc(forgotten, func(option string) bool {
+		name, _, _ := strings.Cut(strings.TrimPrefix(option, "--"), "=")
+		_, again := spec.Passed[name]
+		return again || name == "kill-on-invalid-dep"
+	})
+	if len(forgotten) > 0 && SweepOf(r.Manifest) == "" {
+		rs.Warn("%s was for the job before: give it again if it is for this one too", strings.Join(forgotten, ", "))
+	}
+	return nil
 }
 
 // needWork refuses a run that has nothing left to do, or whose programs are gone or have changed.

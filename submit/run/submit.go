@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 
 	"gonbatch/data"
@@ -243,7 +244,10 @@ func (rs *Runs) describe(ctx context.Context, req Request, p stage.Prepared, dir
 	if err != nil {
 		return err
 	}
-	m.Scheduler, m.Options = req.Scheduler.Name(), req.Options
+	m.Scheduler, m.Options = req.Scheduler.Name(), maps.Clone(req.Options)
+	if len(req.Notebook.Cells) > 0 && m.Options != nil {
+		m.Options[cellOption] = req.Notebook.Cells
+	}
 	return m.Write(dir)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"gonbatch/submit"
 )
@@ -47,22 +48,16 @@ var updatable = map[string]string{
 	"nodelist": "ReqNodeList", "partition": "Partition", "qos": "QOS", "reservation": "ReservationName", "time": "TimeLimit",
 }
 
-// Update changes options by "scontrol update".
-func (s *Scheduler) Update(ctx context.Context, job submit.Job, spec submit.JobSpec, names []string) error {
-	args := []string{"update", "JobId=" + string(job.ID)}
-	values := map[string]string{"account": spec.Account, "constraint": spec.Constraint, "mem": spec.Mem, "partition": spec.Partition, "qos": spec.QOS, "time": spec.Time}
-	for _, name := range names {
-		field, ok := updatable[name]
-		if !ok {
-			return submit.Usagef("--%s: SLURM can't change that of a job in its queue; cancel the job, and resume it with --%[1]s", name)
-		}
-		value, ok := values[name]
-		if !ok {
-			value = spec.Passed[name]
-		}
-		args = append(args, field+"="+value)
+// Update changes an option by "scontrol update".
+func (s *Scheduler) Update(ctx context.Context, job submit.Job, spec submit.JobSpec, name string) error {
+	values := map[string]string{
+		"account": spec.Account, "constraint": spec.Constraint, "mem": strconv.Itoa(submit.Megabytes(spec.Mem)), "partition": spec.Partition, "qos": spec.QOS, "time": spec.Time,
 	}
-	return s.scontrol(ctx, job, args...)
+	value, ok := values[name]
+	if !ok {
+		value = spec.Passed[name]
+	}
+	return s.scontrol(ctx, job, "update", "JobId="+string(job.ID), updatable[name]+"="+value)
 }
 
 // scontrol runs a command about a job that the job's cluster has.
@@ -70,6 +65,9 @@ func (s *Scheduler) scontrol(ctx context.Context, job submit.Job, args ...string
 	cluster, err := s.clusterOf(ctx, job)
 	if err == nil {
 		_, err = s.runner.Run(ctx, "scontrol", clusterArgs(cluster, args...)...)
+	}
+	if said(err, "Requested operation is presently disabled") {
+		return fmt.Errorf("%s job %s: SLURM doesn't requeue it, because it was submitted with --max-restarts 0", args[0], job.ID)
 	}
 	if err != nil {
 		return fmt.Errorf("%s job %s: %w", args[0], job.ID, err)

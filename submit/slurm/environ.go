@@ -11,7 +11,7 @@ import (
 const sbatchPrefix = "SBATCH_"
 
 // differentNames maps sbatch's variables to submit's options if their names differ.
-var differentNames = map[string]string{"TIMELIMIT": "time", "JOB_NAME": "name", "CPUS_PER_TASK": "cpus-per-task", "GPUS_PER_NODE": "gpus-per-node"}
+var differentNames = map[string]string{"TIMELIMIT": "time", "JOB_NAME": "name", "CPUS_PER_TASK": "cpus-per-task", "GPUS_PER_NODE": "gpus-per-node", "GRES": "gpus-per-node", "GPUS": "gpus", "MEM_PER_NODE": "mem"}
 
 // sameNames are the variables with the same names as submit's options, beside those that it passes
 // on.

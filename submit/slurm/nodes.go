@@ -21,7 +21,7 @@ import (
 
 // Cluster asks scontrol for all partitions and nodes.
 func (s *Scheduler) Cluster(ctx context.Context) (c submit.Cluster, err error) {
-	out, err := s.runner.Run(ctx, "scontrol", "--oneliner", "show", "partition")
+	out, err := s.runner.Run(ctx, "scontrol", "--all", "--oneliner", "show", "partition")
 	if errors.Is(err, exec.ErrNotFound) {
 		err = fmt.Errorf("%w: SLURM's commands are on a cluster's login nodes", err)
 	}
@@ -33,7 +33,7 @@ func (s *Scheduler) Cluster(ctx context.Context) (c submit.Cluster, err error) {
 			c.Partitions = append(c.Partitions, parsePartition(fields))
 		}
 	}
-	if out, err = s.runner.Run(ctx, "scontrol", "--oneliner", "--details", "show", "node"); err != nil {
+	if out, err = s.runner.Run(ctx, "scontrol", "--all", "--oneliner", "--details", "show", "node"); err != nil {
 		return c, unanswered(err)
 	}
 	for line := range strings.Lines(string(out)) {
@@ -100,16 +100,21 @@ func fieldsOf(line string) map[string]string {
 }
 
 func parsePartition(fields map[string]string) submit.Partition {
-	p := submit.Partition{Name: fields["PartitionName"], Default: fields["Default"] == "YES", Up: fields["State"] == "UP"}
-	p.MaxNodes, _ = strconv.Atoi(fields["MaxNodes"]) // UNLIMITED is none.
+	p := submit.Partition{Name: fields["PartitionName"], Default: fields["Default"] == "YES", Up: fields["State"] == "UP", Nodes: atoi(fields["TotalNodes"])}
+	for name, open := range map[string]string{"AllowGroups": "ALL", "AllowAccounts": "ALL", "AllowQos": "ALL", "RootOnly": "NO", "ReqResv": "NO"} {
+		value, known := fields[name]
+		p.Restricted = p.Restricted || known && value != open
+	}
+	p.MaxMemory, _ = strconv.Atoi(fields["MaxMemPerNode"]) // UNLIMITED is none.
+	p.MaxNodes, _ = strconv.Atoi(fields["MaxNodes"])       // UNLIMITED is none.
 	if submit.TimeLimit(fields["MaxTime"]) > 0 {
 		p.MaxTime = fields["MaxTime"]
 	}
 	return p
 }
 
-// unusable matches the states of nodes that take no jobs.
-var unusable = regexp.MustCompile(`DOWN|DRAIN|FAIL|MAINT|NOT_RESPONDING|REBOOT|RESERVED|UNKNOWN|FUTURE`)
+// unusable matches a state of a node that takes no jobs. One that is powered down does.
+var unusable = regexp.MustCompile(`\b(DOWN|DRAIN|DRAINED|DRAINING|FAIL|FAILING|FUTURE|INVAL|MAINT|MAINTENANCE|NOT_RESPONDING|REBOOT\w*|RESERVED|UNKNOWN)\b`)
 
 func parseNode(fields map[string]string) submit.Node {
 	n := submit.Node{
@@ -146,7 +151,16 @@ func parseGPUs(list string) map[string]int {
 var (
 	expected = regexp.MustCompile(`to start at (\S+) using \d+ processors on nodes (\S+) in partition (\S+)`)
 	declined = regexp.MustCompile(`(?m)^allocation failure: (.*)$`)
+	// mistake is about the options; sbatch refuses such a job at once.
+	mistake = regexp.MustCompile(`(?m)^sbatch: error: (.*)$`)
+	// unreached is the error of a controller that doesn't answer.
+	unreached = regexp.MustCompile(`(?i)contact|connect|timed out|socket|communication|lookup|fetch|configuration source|zero bytes`)
+	// final are the reasons for which sbatch refuses a job too.
+	final = regexp.MustCompile(`(?i)invalid|inactive or drain|not permitted|deadline`)
 )
+
+// never is how far away a start must be to mean that the job never starts.
+const never = 366 * 24 * time.Hour
 
 // Expect asks sbatch, which doesn't queue the job.
 func (s *Scheduler) Expect(ctx context.Context, spec submit.JobSpec) (e submit.Expectation, err error) {
@@ -165,7 +179,10 @@ func (s *Scheduler) Expect(ctx context.Context, spec submit.JobSpec) (e submit.E
 	}
 	out, err := s.runner.Run(ctx, "sh", "-c", `exec sbatch --test-only "$0" 2>&1`, file) // It answers on standard error.
 	if reason := declined.FindSubmatch(out); err != nil && reason != nil {
-		return e, submit.Refusal{Reason: string(reason[1]), Final: strings.HasPrefix(string(reason[1]), "Invalid ")}
+		return e, submit.Refusal{Reason: string(reason[1]), Final: final.Match(reason[1])}
+	}
+	if reason := mistake.FindSubmatch(out); err != nil && reason != nil && !unreached.Match(out) {
+		return e, submit.Refusal{Reason: string(reason[1]), Final: true}
 	}
 	if err != nil {
 		return e, err
@@ -176,5 +193,8 @@ func (s *Scheduler) Expect(ctx context.Context, spec submit.JobSpec) (e submit.E
 	}
 	e.Nodes, e.Partition = string(m[2]), string(m[3])
 	e.Start, err = time.ParseInLocation(sacctTime, string(m[1]), time.Local)
+	if err == nil && e.Start.Sub(s.shell.Now()) > never {
+		return submit.Expectation{}, submit.Refusal{Reason: "SLURM expects it never to start"}
+	}
 	return e, err
 }

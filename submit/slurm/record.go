@@ -104,6 +104,9 @@ func (r record) status() (submit.Status, error) {
 	if status.State == submit.Stopped || status.State == submit.Completed || status.State == submit.Cancelled && !dependency {
 		status.Reason, status.Explanation = "", "" // SLURM's reason is that of a failure, or why the job waited, long ago.
 	}
+	if status.State == submit.Cancelled && dependency {
+		status.Explanation = "a job that it waited for did not succeed"
+	}
 	status.Restarts = atoi(r.field(restartsLine))
 	status.Nodes = unset(r.field(nodesLine))
 	return status, nil
