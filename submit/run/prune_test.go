@@ -155,3 +155,75 @@ func TestPruneResumed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// asked is a scheduler that can be asked about jobs that a run doesn't know.
+type asked struct {
+	still
+	live submit.JobID
+	err  error
+}
+
+func (a asked) Survey(context.Context, ...submit.Job) submit.Survey { return a }
+
+func (a asked) Find(context.Context, rundir.Dir, []string) (submit.Job, error) {
+	return submit.Job{}, a.err
+}
+
+func (a asked) Live(_ context.Context, dir rundir.Dir) ([]submit.Job, error) {
+	if a.live == "" {
+		return nil, a.err
+	}
+	return []submit.Job{{ID: a.live, Dir: dir}}, a.err
+}
+
+// TestPruneAsks: a run stays if its scheduler has a job of it, or can't say so.
+func TestPruneAsks(t *testing.T) {
+	down := errors.New("no controller")
+	old := time.Now().Add(-time.Hour)
+	for _, tc := range []struct {
+		name      string
+		m         rundir.Manifest
+		scheduler asked
+		want      string
+	}{
+		{name: "completed", m: rundir.Manifest{JobID: "7", State: "completed", Ended: &old}},
+		{name: "requeued", m: rundir.Manifest{JobID: "7", State: "completed", Ended: &old}, scheduler: asked{live: "7"}, want: "it has a job 7 that has not ended"},
+		{name: "failed, and the controller is down", m: rundir.Manifest{JobID: "7", State: "failed", Ended: &old}, scheduler: asked{err: down}, want: "nobody can say whether it has a job: no controller"},
+		{name: "staged", m: rundir.Manifest{}},
+		{name: "staged, and the controller is down", m: rundir.Manifest{}, scheduler: asked{err: down}, want: "nobody can say whether it is queued: no controller"},
+		{name: "queued by hand", m: rundir.Manifest{}, scheduler: asked{live: "9"}, want: "it has a job 9 that has not ended"},
+		{name: "lost", m: rundir.Manifest{JobID: "7", State: string(submit.Lost), Ended: &old}},
+	} {
+		for _, sure := range []bool{false, true} {
+			rs := &Runs{Shell: submit.Shell{Err: io.Discard, Now: time.Now}, Root: t.TempDir(), Schedulers: []submit.Scheduler{tc.scheduler}}
+			dir, err := rundir.Create(rs.Root, "a", time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			tc.m.Name, tc.m.Scheduler = dir.Name(), "still"
+			if err := tc.m.Write(dir); err != nil {
+				t.Fatal(err)
+			}
+			got, err := rs.Prune(t.Context(), Pruning{Filter: Filter{Name: "a"}, Sure: sure})
+			if err != nil || len(got.Runs) != 1 || got.Runs[0].Kept != tc.want {
+				t.Errorf("%s, sure %t: %+v, %v; want %q", tc.name, sure, got.Runs, err, tc.want)
+			}
+			if _, err := rundir.ReadManifest(dir); (err == nil) != (tc.want != "" || !sure) {
+				t.Errorf("%s, sure %t: %v", tc.name, sure, err)
+			}
+		}
+	}
+}
+
+// TestPruneByUse: what was resumed or has ended lately isn't old.
+func TestPruneByUse(t *testing.T) {
+	now := time.Now()
+	old, lately := now.Add(-40*24*time.Hour), now.Add(-time.Hour)
+	for want, m := range map[time.Time]rundir.Manifest{
+		old: {Created: old}, lately: {Created: old, Ended: &lately}, lately.Add(time.Minute): {Created: old, Resumed: []rundir.Resumption{{Time: lately.Add(time.Minute)}}},
+	} {
+		if got := lastUsed(m); !got.Equal(want) {
+			t.Errorf("%+v: %s, want %s", m, got, want)
+		}
+	}
+}
