@@ -70,7 +70,9 @@ func TestQueue(t *testing.T) {
 	sweep(t, u)
 	again := job(t, u.mustSubmit(t, "rerun", "--as-measured", "-b", "now+1hour", job(t, out)))
 	wantAll(t, show(again), "CPUs/Task=1", "TimeLimit=00:10:00")
-	u.mustSubmit(t, "cancel", again)
+	behind := job(t, u.mustSubmit(t, "rerun", "--after", again, job(t, out)))
+	wantAll(t, show(behind), "Dependency=afterok:"+again)
+	u.mustSubmit(t, "cancel", again, behind)
 }
 
 // sweepName is the name in the output of a sweep.

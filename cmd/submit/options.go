@@ -74,7 +74,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.JSON, "json", false, jsonUsage)
 	config.Mark(fs, config.FlagOnly, "gpus", "sweep", "scaling", "at-once", "after", "after-any", "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of", "session-mod", "session-kept")
 	config.Mark(fs, config.Path, "template")
-	config.Mark(fs, config.Resumable, "tasks", "gpus", "follow", "no-submit", "json")
+	config.Mark(fs, config.Resumable, "tasks", "gpus", "after", "after-any", "follow", "no-submit", "json")
 	config.Mark(fs, config.ClusterOnly, passedNames()...)
 	config.Mark(fs, config.ClusterOnly, "at-once", "after", "after-any", "nodes", "tasks-per-node", "gpus", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
 		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run")

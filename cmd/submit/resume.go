@@ -40,13 +40,11 @@ func newResumeCommand(a *app) *cobra.Command {
 			if len(opts.Notebook.ParamValues) > 0 {
 				return submit.Usagef("resume takes no parameters (-p), because they are compiled into the run's programs: submit the notebook again; arguments after -- can change flags")
 			}
-			changes := func(r run.Run) run.Changes {
-				return run.Changes{Job: func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, Args: args[1:]}
-			}
 			root, err := a.runRoot(cmd)
 			if err != nil {
 				return err
 			}
+			changes := func(r run.Run) run.Changes { return opts.changes(cmd, a.runs(cmd, root), r, args[1:]) }
 			if all := a.runs(cmd, root).OfSweep(args[0]); len(all) > 0 {
 				return a.runs(cmd, root).ResumeSweep(cmd.Context(), all, changes, opts.Manner)
 			}
@@ -94,7 +92,7 @@ func newRerunCommand(a *app) *cobra.Command {
 			if root := cmd.Flags().Lookup("run-root"); root.Changed {
 				runs = a.runs(cmd, root.Value.String())
 			}
-			changes := run.Changes{Job: func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, Args: args[1:]}
+			changes := opts.changes(cmd, runs, r, args[1:])
 			if latest {
 				return runs.RerunLatest(cmd.Context(), r, changes, opts.Notebook.ParamValues, opts.Manner)
 			}
@@ -119,6 +117,16 @@ func (o *submitOptions) addResumable(cmd *cobra.Command) {
 		}
 	})
 	cmd.Flags().BoolVar(&o.asMeasured, "as-measured", false, "ask for as much memory and as many CPUs as the job before has used, where it asked for much more or too little")
+}
+
+// changes returns what another start of a run does differently.
+func (o *submitOptions) changes(cmd *cobra.Command, runs *run.Runs, r run.Run, args []string) run.Changes {
+	return run.Changes{Args: args, Job: func(spec *submit.JobSpec) error {
+		if err := o.change(spec, r, cmd.Flags()); err != nil {
+			return err
+		}
+		return runs.WaitFor(cmd.Context(), o.After, r.Scheduler, spec)
+	}}
 }
 
 // applyMeasured sets what the run's earlier job has shown to be enough, where the command line

@@ -14,9 +14,9 @@ type After struct {
 	Completed, Ended []string
 }
 
-// waitFor makes a job wait for other runs. A run that has ended needs no wait; one that has failed
+// WaitFor makes a job wait for other runs. A run that has ended needs no wait; one that has failed
 // is an error if the job needs its success.
-func (rs *Runs) waitFor(ctx context.Context, after After, scheduler submit.Scheduler, spec *submit.JobSpec) error {
+func (rs *Runs) WaitFor(ctx context.Context, after After, scheduler submit.Scheduler, spec *submit.JobSpec) error {
 	var waits []string
 	for i, word := range append(after.Completed[:len(after.Completed):len(after.Completed)], after.Ended...) {
 		option, kind := "--after", "afterok"

@@ -59,7 +59,7 @@ func (rs *Runs) Submit(ctx context.Context, req Request) error {
 	if err := req.check(); err != nil {
 		return err
 	}
-	if err := rs.waitFor(ctx, req.After, req.Scheduler, &req.Job); err != nil {
+	if err := rs.WaitFor(ctx, req.After, req.Scheduler, &req.Job); err != nil {
 		return err
 	}
 	if err := req.Notebook.Open(req.Path); err != nil {
