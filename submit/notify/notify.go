@@ -179,7 +179,7 @@ func run(ctx context.Context, shell submit.Shell, command string, text []byte, e
 	if err != nil {
 		return err
 	}
-	defer input.Close()
+	defer input.Close() //nolint:errcheck // it is only in memory
 	cmd.Stdin = input
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
