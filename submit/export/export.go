@@ -23,8 +23,8 @@ import (
 	"gonbatch/submit/export/program"
 )
 
-// defaultModulePath is the exported module's path if Options has none.
-const defaultModulePath = "notebook"
+// modulePath is the exported module's path.
+const modulePath = "notebook"
 
 // Options configure an export.
 type Options struct {
@@ -33,8 +33,6 @@ type Options struct {
 	Cells []string
 	// SourceDir is gonbatch's own source tree, from source.Dir, for go.mod.
 	SourceDir string
-	// ModulePath is the module's path; empty is DefaultModulePath.
-	ModulePath string
 	// ModuleCache is the folder of downloaded modules, for looking up package names; empty is Go's
 	// default.
 	ModuleCache string
@@ -75,9 +73,7 @@ func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 
 // exporter holds the state of one export.
 type exporter struct {
-	cells []*nbcell.Cell
-	// dir is the notebook's folder.
-	dir     string
+	cells   []*nbcell.Cell
 	picks   picks
 	session *session
 	namer   namer
@@ -98,9 +94,6 @@ type exporter struct {
 
 // newExporter prepares an export: it reads go.mod and describes the cells.
 func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
-	if opt.ModulePath == "" {
-		opt.ModulePath = defaultModulePath
-	}
 	if opt.ModuleCache == "" {
 		opt.ModuleCache = filepath.Join(filepath.SplitList(build.Default.GOPATH + string(filepath.ListSeparator))[0], "pkg", "mod")
 	}
@@ -112,7 +105,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := gomod.Library(sourceDir, opt.ModulePath)
+	own, err := gomod.Library(sourceDir, modulePath)
 	mod := own
 	if err == nil && opt.Resolved.GoMod != nil {
 		mod, err = modfile.Parse("go.mod", opt.Resolved.GoMod, nil)
@@ -122,7 +115,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	}
 	cells := nbcell.Describe(nb)
 	e := &exporter{
-		cells: cells, dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
+		cells: cells, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
 		namer:   namer{cells, map[string]bool{}},
 		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
 		imports: map[string]bool{}, shown: map[*decl.Decl]bool{}, script: opt.Script, kept: opt.Kept,

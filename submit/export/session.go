@@ -48,7 +48,10 @@ type session struct {
 
 // newSession returns the session of a kernel that has just started.
 func newSession(notebookDir string) *session {
-	return &session{notebookDir: notebookDir, decls: decl.NewSet(), findings: pitfall.NewFindings(), env: map[string]string{}}
+	return &session{
+		notebookDir: notebookDir, decls: decl.NewSet(), findings: pitfall.NewFindings(), env: map[string]string{},
+		kept: kept{at: map[string]played{}, new: map[string]bool{}},
+	}
 }
 
 // warn adds a warning about something that the exported programs do without.

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
 	"slices"
-	"strconv"
 
 	"gonbatch/internal/gocell"
 )
@@ -49,25 +47,12 @@ func newImports(before, after []byte) map[string]string {
 	return all
 }
 
-// importsIn returns the paths of a program's imports, by name.
+// importsIn returns the paths of a program's imports, by name. goimports writes a name that differs
+// from the path's.
 func importsIn(source []byte) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
 	if err != nil {
 		return nil
 	}
-	all := map[string]string{}
-	for _, spec := range file.Imports {
-		if path, err := strconv.Unquote(spec.Path.Value); err == nil {
-			all[nameOf(spec, path)] = path
-		}
-	}
-	return all
-}
-
-// nameOf returns the name of an import. goimports writes a name that differs from the path's.
-func nameOf(spec *ast.ImportSpec, path string) string {
-	if spec.Name != nil {
-		return spec.Name.Name
-	}
-	return gocell.AssumedName(path)
+	return gocell.ImportNames(file)
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/gomodule"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
 )
@@ -219,7 +220,7 @@ func (r *resolver) key(mod *modfile.File) string {
 		}
 	}
 	for _, replace := range mod.Replace {
-		if replace.New.Version == "" && replace.Old.Path != ownModule {
+		if replace.New.Version == "" && replace.Old.Path != gomodule.OwnPath {
 			text, err := os.ReadFile(filepath.Join(replace.New.Path, "go.mod"))
 			fmt.Fprintf(sum, "folder %s %q %v\n", replace.New.Path, text, err)
 		}

@@ -1,8 +1,8 @@
 package modules
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -161,7 +161,10 @@ func (r *resolver) search(ctx context.Context, known bool) (err error) {
 		return err
 	}
 	if !known {
-		if err := r.start(ctx); err != nil {
+		if err := r.startFromEarlier(); err != nil {
+			return err
+		}
+		if err := r.replay(ctx); err != nil {
 			return err
 		}
 	}
@@ -180,11 +183,6 @@ func (r *resolver) search(ctx context.Context, known bool) (err error) {
 			return err
 		}
 	}
-}
-
-// start gives go.mod its first requirements, and runs the notebook's own commands.
-func (r *resolver) start(ctx context.Context) error {
-	return errors.Join(r.startFromEarlier(), r.replay(ctx))
 }
 
 // exportAgain exports the notebook with its modules as resolved so far. The files are the same as
@@ -242,10 +240,10 @@ func (r *resolver) taken(mod *modfile.File) (taken []Taken) {
 		if to, ok := replaced[path]; ok {
 			version = "=> " + to
 		}
-		if own[path] == version || path == ownModule || own[path] == "" && !r.importsFrom(mod, path) {
+		if own[path] == version || path == gomodule.OwnPath || own[path] == "" && !r.importsFrom(mod, path) {
 			continue
 		}
-		taken = append(taken, Taken{path, version, r.because(path)})
+		taken = append(taken, Taken{path, version, cmp.Or(r.why[path], "another module needs it")})
 	}
 	return taken
 }
@@ -255,12 +253,4 @@ func (r *resolver) importsFrom(mod *modfile.File, path string) bool {
 	return slices.ContainsFunc(r.module.Imports, func(imported string) bool {
 		return !gocell.IsStandard(imported) && gomodule.Containing(mod, imported).Path == path
 	})
-}
-
-// because returns where a module's version comes from.
-func (r *resolver) because(path string) string {
-	if why := r.why[path]; why != "" {
-		return why
-	}
-	return "another module needs it"
 }
