@@ -114,22 +114,7 @@ func (e *Earlier) Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, befo
 	for i, cell := range first(nb, plan, before) {
 		old[cell.Number] = e.cells[i]
 	}
-	return prepare(dir, nb, plan, func(cell *nbformat.Cell, notes *cellNotes) (*cellTimes, error) {
-		c := old[cell.Number]
-		if c == nil {
-			return nil, nil
-		}
-		notes.Done, notes.Reused = notes.Cells, c.notes.Reused
-		if notes.Reused == "" {
-			notes.Reused = e.dir.Name()
-		}
-		for _, field := range []string{"outputs", "execution_count"} {
-			if err := cell.SetField(field, c.cell.Field(field)); err != nil {
-				return nil, err
-			}
-		}
-		return &c.times, nil
-	})
+	return prepare(dir, nb, plan, e.dir.Name(), old)
 }
 
 // first returns the cells of the job before cell number `before`.

@@ -1,10 +1,8 @@
 package executed
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"time"
@@ -12,88 +10,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// request is a program's request to connect its output to a server. It carries the program's
-// descriptors, in the order of feedFiles.
-type request struct {
-	// Attach is the cell.
-	Attach string `json:"attach"`
-}
-
-// reply is the server's answer; Error is empty if the request succeeded.
-type reply struct {
-	Error string `json:"error,omitempty"`
-}
-
 const (
-	// maxRequest is more than the size of any request.
-	maxRequest = 64 << 10
-	// feedFiles is the number of descriptors of an attach request: stdout, stderr and rich output
-	// to read, answers to write, one to hold as long as the recorder lives, and the log.
+	// maxText is more than the length of a cell's name, and of any answer.
+	maxText = 64 << 10
+	// feedFiles is the number of descriptors of a request: stdout, stderr and rich output to read,
+	// answers to write, one to hold as long as the recorder lives, and the log.
 	feedFiles = 6
 	// askLimit is how long an answer may take. A program must not wait forever for its recorder.
 	askLimit = 30 * time.Second
+	// attached is the answer to a request that succeeded; any other is an error.
+	attached = "attached"
 )
 
-// ask sends a request to the server at a socket, with descriptors, and waits for the answer.
-func ask(socket string, r request, fds ...int) error {
-	conn, err := net.DialTimeout("unix", socket, askLimit)
+// ask asks the recorder at a socket to take the output of a cell's program, whose descriptors it
+// passes, in the order of feedFiles.
+func ask(socket, cell string, fds []int) error {
+	conn, err := net.DialTimeout("unixpacket", socket, askLimit)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	if len(data) > maxRequest {
-		return fmt.Errorf("a request of %d bytes, want at most %d", len(data), maxRequest)
-	}
 	if err := conn.SetDeadline(time.Now().Add(askLimit)); err != nil {
 		return err
 	}
-	var rights []byte
-	if len(fds) > 0 {
-		rights = unix.UnixRights(fds...)
-	}
-	if _, _, err := conn.(*net.UnixConn).WriteMsgUnix(data, rights, nil); err != nil {
+	if _, _, err := conn.(*net.UnixConn).WriteMsgUnix([]byte(cell), unix.UnixRights(fds...), nil); err != nil {
 		return err
 	}
-	if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
-		return err
-	}
-	var answer reply
-	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
+	answer := make([]byte, maxText)
+	n, err := conn.Read(answer)
+	if err != nil {
 		return fmt.Errorf("the recorder did not answer: %w", err)
 	}
-	if answer.Error != "" {
-		return errors.New(answer.Error)
+	if text := string(answer[:n]); text != attached {
+		return errors.New(text)
 	}
 	return nil
 }
 
-// receive reads a request and its descriptors.
-func receive(conn *net.UnixConn) (r request, files []*os.File, err error) {
-	data := make([]byte, maxRequest)
+// receive reads a request: a cell, and its program's descriptors.
+func receive(conn *net.UnixConn) (cell string, files []*os.File, err error) {
+	text := make([]byte, maxText)
 	rights := make([]byte, unix.CmsgSpace(feedFiles*4))
-	n, oobn, _, _, err := conn.ReadMsgUnix(data, rights)
-	if err == nil && n == 0 {
-		err = io.EOF // Somebody only checked whether the socket is served.
-	}
-	if err != nil {
-		return r, nil, err
-	}
-	if files, err = filesOf(rights[:oobn]); err != nil {
-		return r, nil, err
-	}
-	rest, err := io.ReadAll(io.LimitReader(conn, int64(maxRequest-n)))
+	n, oobn, _, _, err := conn.ReadMsgUnix(text, rights)
 	if err == nil {
-		err = json.Unmarshal(append(data[:n], rest...), &r)
+		files, err = filesOf(rights[:oobn])
 	}
-	if err != nil {
-		closeAll(files)
-		return r, nil, fmt.Errorf("request: %w", err)
-	}
-	return r, files, nil
+	return string(text[:n]), files, err
 }
 
 // filesOf takes the descriptors out of a control message. They can be read and closed concurrently.

@@ -17,15 +17,15 @@ import (
 // Outcome describes how a job ended.
 type Outcome struct {
 	// Code is the job's exit code.
-	Code int `json:"code"`
+	Code int
 	// Cell is the cell that ended the job; empty means the cell that ran last.
-	Cell string `json:"cell,omitempty"`
+	Cell string
 	// State is the state of a job that did not end by itself, such as "cancelled" or "timed out",
 	// and Reason is why.
-	State  string `json:"state,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	State  string
+	Reason string
 	// Failure is the rank that failed first, if known.
-	Failure *rundir.Failure `json:"failure,omitempty"`
+	Failure *rundir.Failure
 }
 
 // ok reports whether the job succeeded.

@@ -12,9 +12,6 @@ func TestNotes(t *testing.T) {
 		want  string
 	}{
 		{"nothing to note", []string{"func f() {}", "%%\nf()", "%%\nprintln(1)"}, ""},
-		{"a dropped error", []string{"%%\nos.MkdirAll(\"out\", 0o755)"}, "n.ipynb, cell 1, line 2: the error of os.MkdirAll is ignored: if it fails, the cell continues"},
-		{"a dropped error of the notebook's own", []string{"func load() error { return nil }", "func pair() (int, error) { return 0, nil }", "%%\nload()\nif err := load(); err != nil {\n\tpanic(err)\n}\npair()"},
-			"n.ipynb, cell 3, line 2: the error of load is ignored: if it fails, the cell continues"},
 		{"a file of all ranks", []string{"%%\n_, err := os.Create(\"out.txt\")\nprintln(err)"}, "n.ipynb, cell 1, line 2: every rank of a job calls os.Create for the same file; guard it with if world.IsMain(), or tag the main cell rank-0"},
 		{"a file of all ranks, by a function", []string{"func save() error { return os.WriteFile(\"a\", nil, 0o644) }\nfunc unused() error { return os.Remove(\"a\") }\nfunc all() error { return save() }", "%%\nprintln(all())", "%%\nprintln(all())"},
 			"n.ipynb, cell 1, line 1: every rank of a job calls os.WriteFile for the same file; guard it with if world.IsMain(), or tag the main cell rank-0"},

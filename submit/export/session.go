@@ -3,7 +3,6 @@ package export
 import (
 	"fmt"
 	"regexp"
-	"slices"
 
 	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/decl"
@@ -143,7 +142,8 @@ func (s *session) parse(cell *nbcell.Cell, file gocell.File) (*decl.Cell, error)
 	if err != nil {
 		return nil, err
 	}
-	s.notes = slices.Concat(s.notes, s.findings.Add(code), s.flags.Add(code))
+	s.findings.Add(code)
+	s.notes = append(s.notes, s.flags.Add(code)...)
 	if !cell.HasParameters() {
 		s.warnOfRedeclared(cell, decls)
 	}
