@@ -27,7 +27,12 @@ type pack struct {
 // get makes sure that dest and everything else that have checks are there. It blocks, and may be
 // called concurrently from several goroutines and processes.
 func (p pack) get(ctx context.Context, dest string, have func() bool, opts Options) error {
-	return once(ctx, dest, have, opts, func(tmp string) error {
+	return Once(ctx, dest, opts.Progress, have, func() error {
+		tmp, err := scratch(dest)
+		if err != nil {
+			return fmt.Errorf("fetch %s: %w", dest, err)
+		}
+		defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
 		m := newMeter(opts.Progress, p.name, p.size)
 		defer m.stop()
 		if err := m.command(ctx, tmp, []string{"TMPDIR=" + tmp}, p.args...); err != nil {
@@ -46,18 +51,6 @@ func (p pack) get(ctx context.Context, dest string, have func() bool, opts Optio
 		m.at(p.size)
 		m.done()
 		return nil
-	})
-}
-
-// once runs get with a temporary folder beside dest, under dest's lock, unless everything is there.
-func once(ctx context.Context, dest string, have func() bool, opts Options, get func(tmp string) error) error {
-	return Once(ctx, dest, opts.Progress, have, func() error {
-		tmp, err := scratch(dest)
-		if err != nil {
-			return fmt.Errorf("fetch %s: %w", dest, err)
-		}
-		defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
-		return get(tmp)
 	})
 }
 

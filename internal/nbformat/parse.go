@@ -55,10 +55,11 @@ func (nb *Notebook) decode() error {
 	if err := nb.decodeVersion(); err != nil {
 		return err
 	}
-	if err := nb.decodeMetadata(); err != nil {
+	language, err := nb.language()
+	if err != nil {
 		return err
 	}
-	if language := nb.language(); !isGo(language) {
+	if !slices.Contains([]string{"", "go", "golang"}, language) {
 		return fmt.Errorf("the notebook is in %s, and only Go notebooks can be used; choose a Go kernel for it", language)
 	}
 	if err := nb.decodeCells(); err != nil {
@@ -90,11 +91,19 @@ func (nb *Notebook) decodeVersion() error {
 	return nil
 }
 
-// decodeMetadata reads the language from the notebook's metadata.
-func (nb *Notebook) decodeMetadata() error {
+// kernelLanguages maps kernels whose notebooks often lack kernelspec.language to their languages.
+var kernelLanguages = map[string]string{
+	"gonb": "go", "gophernotes": "go", "gonbatch": "go",
+	"python3": "python", "python2": "python", "ir": "r",
+}
+
+// language returns the notebook's programming language in lower case ("go", "python"), or "" if the
+// notebook does not say. The kernelspec's language takes precedence, because language_info is
+// written by the kernel that ran last.
+func (nb *Notebook) language() (string, error) {
 	raw, ok := nb.fields["metadata"]
 	if !ok {
-		return nil
+		return "", nil
 	}
 	var m struct {
 		Kernelspec struct {
@@ -106,10 +115,9 @@ func (nb *Notebook) decodeMetadata() error {
 		} `json:"language_info"`
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return mistyped("metadata", err)
+		return "", mistyped("metadata", err)
 	}
-	nb.Metadata = Metadata{m.Kernelspec.Name, m.Kernelspec.Language, m.LanguageInfo.Name}
-	return nil
+	return strings.ToLower(cmp.Or(m.Kernelspec.Language, m.LanguageInfo.Name, kernelLanguages[m.Kernelspec.Name])), nil
 }
 
 // mistyped says what a value should be instead of what it is, without the names of Go's types.
@@ -163,13 +171,12 @@ func decodeCell(fields map[string]json.RawMessage) (*Cell, error) {
 		}
 	}
 	var err error
-	if c.Source, c.sourceList, err = decodeSource(fields["source"]); err != nil {
+	if c.Source, err = decodeSource(fields["source"]); err != nil {
 		return nil, err
 	}
 	if c.Tags, err = decodeTags(fields["metadata"]); err != nil {
 		return nil, err
 	}
-	c.read = cellText{c.ID, c.Source, slices.Clone(c.Tags)}
 	return c, nil
 }
 
@@ -189,18 +196,15 @@ func decodeTags(raw json.RawMessage) (tags []string, err error) {
 }
 
 // decodeSource reads a multi-line string, which is a string or a list of strings.
-func decodeSource(raw json.RawMessage) (text string, isList bool, err error) {
-	if raw == nil {
-		return "", true, nil
-	}
-	if json.Unmarshal(raw, &text) == nil {
-		return text, false, nil
+func decodeSource(raw json.RawMessage) (text string, err error) {
+	if raw == nil || json.Unmarshal(raw, &text) == nil {
+		return text, nil
 	}
 	var lines []string
 	if json.Unmarshal(raw, &lines) != nil {
-		return "", false, errors.New("source is neither a string nor a list of strings")
+		return "", errors.New("source is neither a string nor a list of strings")
 	}
-	return strings.Join(lines, ""), true, nil
+	return strings.Join(lines, ""), nil
 }
 
 // jsonError says where in data the JSON is wrong.

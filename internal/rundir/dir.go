@@ -134,12 +134,12 @@ func (d Dir) ExitStatus() string { return d.join("exit-status") }
 func (d Dir) Logs() string { return d.join("logs") }
 
 // RankLog returns the path of the log of one rank, with all cells in order.
-func (d Dir) RankLog(rank int) string { return d.rankLog(strconv.Itoa(rank)) }
+func (d Dir) RankLog(rank int) string { return d.RankLogPattern(strconv.Itoa(rank)) }
 
 // RankLogPattern is RankLog with placeholder (such as SLURM's "%t") instead of the rank.
-func (d Dir) RankLogPattern(placeholder string) string { return d.rankLog(placeholder) }
-
-func (d Dir) rankLog(rank string) string { return filepath.Join(d.Logs(), "rank-"+rank+".log") }
+func (d Dir) RankLogPattern(placeholder string) string {
+	return filepath.Join(d.Logs(), "rank-"+placeholder+".log")
+}
 
 // SchedulerLog returns the path of the job's own output.
 func (d Dir) SchedulerLog() string { return filepath.Join(d.Logs(), "scheduler.log") }

@@ -109,7 +109,7 @@ func keptFlags(goflags string) []string {
 	return kept
 }
 
-// run runs the go command and returns its standard output, or all output if it fails.
+// run runs the go command and returns its standard output, or its messages if it fails.
 func (t *toolchain) run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, t.command, args...)
 	cmd.Dir, cmd.Env = t.dir, t.environ
@@ -117,7 +117,7 @@ func (t *toolchain) run(ctx context.Context, args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return append(stderr.Bytes(), stdout.Bytes()...), err
+		return stderr.Bytes(), err
 	}
 	return stdout.Bytes(), nil
 }

@@ -101,12 +101,7 @@ func joined(text any) string {
 
 // finished reports whether all of the job's cells made from this cell have succeeded.
 func (c *bookCell) finished() bool {
-	for _, name := range c.notes.Cells {
-		if !slices.Contains(c.notes.Done, name) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.notes.Cells, func(name string) bool { return !slices.Contains(c.notes.Done, name) })
 }
 
 // done notes that one of the job's cells made from c has succeeded, and reports whether all have

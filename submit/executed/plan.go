@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"gonbatch/internal/nbformat"
@@ -37,9 +38,6 @@ func (p Plan) names(number int) (names []string) {
 	return names
 }
 
-// leavesOut reports whether a cell is not part of the job.
-func (p Plan) leavesOut(cell int) bool { return slices.Contains(p.LeftOut, cell) }
-
 // Prepare writes the executed notebook of a run that has not begun: without outputs, every cell
 // pending. It removes the outputs from nb.
 func Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan) error {
@@ -53,16 +51,14 @@ func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, earlier string, o
 		if cell.Type != nbformat.Code {
 			continue
 		}
-		notes := cellNotes{Alias: cell.Alias, LeftOut: plan.leavesOut(cell.Number), Cells: plan.names(cell.Number)}
+		notes := cellNotes{Alias: cell.Alias, LeftOut: slices.Contains(plan.LeftOut, cell.Number), Cells: plan.names(cell.Number)}
 		if err := prepareCell(cell, notes, earlier, old[cell.Number]); err != nil {
 			return fmt.Errorf("%s: %w", dir.Executed(), err)
 		}
 	}
 	run := cmp.Or(plan.Run, dir)
-	parameters := map[string]any{}
-	for name, value := range plan.Parameters {
-		parameters[name] = value
-	}
+	parameters := map[string]string{} // For papermill, not null.
+	maps.Copy(parameters, plan.Parameters)
 	err := nb.SetMetadata(papermillKey, runTimes{
 		Parameters: parameters, DefaultParameters: map[string]any{}, Environment: map[string]any{},
 		InputPath: plan.Input, OutputPath: run.Executed(), Version: plan.Version,

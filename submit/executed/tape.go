@@ -143,7 +143,8 @@ func (t *tape) outputs(log string) []any {
 	list := []any{}
 	for i, it := range t.items {
 		if t.full && i == t.tailFrom && t.dropped > 0 {
-			list = append(list, stream{"stream", "stderr", t.note(log)})
+			text := fmt.Sprintf("\n[gonbatch: %d bytes of output are left out here; %s has them all]\n", t.dropped, log)
+			list = append(list, stream{"stream", "stderr", text})
 		}
 		switch {
 		case it.stream == "":
@@ -159,10 +160,6 @@ func (t *tape) outputs(log string) []any {
 		list = append(list, stream{"stream", "stderr", text})
 	}
 	return list
-}
-
-func (t *tape) note(log string) string {
-	return fmt.Sprintf("\n[gonbatch: %d bytes of output are left out here; %s has them all]\n", t.dropped, log)
 }
 
 // wholeLine cuts text to begin with its first whole line, if that is near.

@@ -63,7 +63,10 @@ func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, cell := range codeCells(e.cells, e.picks) {
+	for _, cell := range e.cells {
+		if !cell.IsCode() || e.picks.leftOut(cell) {
+			continue
+		}
 		if err := e.cell(cell); err != nil {
 			return nil, err
 		}
@@ -73,22 +76,19 @@ func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 
 // exporter holds the state of one export.
 type exporter struct {
+	Options
 	cells   []*nbcell.Cell
 	picks   picks
 	session *session
 	namer   namer
 	mod     *modfile.File
-	// resolved is Options.Resolved.
-	resolved Resolved
-	names    *gomod.Names
-	module   *Module
-	all      []rundir.Cell // including those not picked
-	imports  map[string]bool
-	// shown are the declarations that an earlier program has already, and script is Options.Script.
-	shown  map[*decl.Decl]bool
-	script bool
-	// kept is Options.Kept, and skipped are the main cells so far that are not picked.
-	kept    bool
+	names   *gomod.Names
+	module  *Module
+	all     []rundir.Cell // including those not picked
+	imports map[string]bool
+	// shown are the declarations that an earlier program has already.
+	shown map[*decl.Decl]bool
+	// skipped are the main cells so far that are not picked.
 	skipped []*nbcell.Cell
 }
 
@@ -115,10 +115,10 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	}
 	cells := nbcell.Describe(nb)
 	e := &exporter{
-		cells: cells, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
+		Options: opt, cells: cells, picks: opt.Cells, session: newSession(dir), mod: mod,
 		namer:   namer{cells, map[string]bool{}},
 		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
-		imports: map[string]bool{}, shown: map[*decl.Decl]bool{}, script: opt.Script, kept: opt.Kept,
+		imports: map[string]bool{}, shown: map[*decl.Decl]bool{},
 	}
 	e.session.packages = newPackages(e.names, own, opt.Resolved)
 	e.session.params.Values, e.session.params.Places = opt.Parameters, opt.ParameterPlaces
@@ -146,7 +146,7 @@ func (e *exporter) cell(cell *nbcell.Cell) error {
 		name = e.namer.name(cell)
 		picked = e.picks.wants(name, cell)
 	}
-	for _, sh := range e.session.takeShells() {
+	for _, sh := range e.session.shells {
 		e.addShell(cell, sh, picked)
 	}
 	if main == nil {
@@ -173,13 +173,13 @@ func (e *exporter) program(made rundir.Cell, cell *nbcell.Cell, main *decl.Decl)
 	// tests.
 	imports := e.session.decls.Imports()
 	hasDot := slices.ContainsFunc(imports, func(imp *decl.Import) bool { return imp.Name == "." })
-	decls := decl.Needed(e.session.decls.All(), main, func(d *decl.Decl) bool { return hasDot || made.Test || !e.shown[d] && !e.script })
+	decls := decl.Needed(e.session.decls.All(), main, func(d *decl.Decl) bool { return hasDot || made.Test || !e.shown[d] && !e.Script })
 	for _, d := range decls {
 		e.shown[d] = true
 	}
 	return program.Program{
 		Made: made, Cell: cell, Cells: e.cells, Decls: decls, Main: main,
-		Imports: imports, Script: e.script,
+		Imports: imports, Script: e.Script,
 	}
 }
 
@@ -197,7 +197,7 @@ func (e *exporter) addMain(cell *nbcell.Cell, name string, main *decl.Decl) erro
 			e.module.Commands = append(e.module.Commands, command)
 		}
 	}
-	data, imports, open, err := e.program(made, cell, main).Render(e.names, e.resolved.Imports[name])
+	data, imports, open, err := e.program(made, cell, main).Render(e.names, e.Resolved.Imports[name])
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (e *exporter) addMain(cell *nbcell.Cell, name string, main *decl.Decl) erro
 		e.session.notes = append(e.session.notes, e.session.findings.OfProgram()...)
 	}
 	e.module.Files[made.Source()] = data
-	if keeps := program.Keeps(imports); (keeps || program.Logs(imports)) && !e.script {
+	if keeps := program.Keeps(imports); (keeps || program.Logs(imports)) && !e.Script {
 		e.module.Files[path.Join(path.Dir(made.Source()), logFile(made))] = []byte(gocell.LogSource(true, keeps))
 	}
 	if script := made.Script(); script != "" {
@@ -251,7 +251,7 @@ func (e *exporter) finish() (*Module, error) {
 		return nil, fmt.Errorf("export %s: %w", m.Notebook, err)
 	}
 	m.Imports = slices.Sorted(maps.Keys(e.imports))
-	if e.script {
+	if e.Script {
 		if err := m.checkScript(); err != nil {
 			return nil, err
 		}
@@ -268,8 +268,8 @@ func (e *exporter) finish() (*Module, error) {
 
 // moduleFiles adds the resolved go.mod and go.sum, or else gonbatch's own.
 func (e *exporter) moduleFiles() error {
-	if e.resolved.GoMod != nil {
-		e.module.Files["go.mod"], e.module.Files["go.sum"] = e.resolved.GoMod, e.resolved.GoSum
+	if e.Resolved.GoMod != nil {
+		e.module.Files["go.mod"], e.module.Files["go.sum"] = e.Resolved.GoMod, e.Resolved.GoSum
 		return nil
 	}
 	files, err := gomod.Files(e.mod, e.module.SourceDir)

@@ -137,7 +137,7 @@ const newMark = "new "
 
 // warnOfInitial warns about kept variables that might have other values if all cells ran.
 func (e *exporter) warnOfInitial(cell *nbcell.Cell) {
-	if e.kept {
+	if e.Kept {
 		return
 	}
 	var names, numbers []string

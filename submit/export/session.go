@@ -64,6 +64,7 @@ func (s *session) run(cell *nbcell.Cell) (main *decl.Decl, err error) {
 	source := gocell.TypedParameters(gocell.PlainLines(cell.Source), s.sources)
 	s.sources = append(s.sources, source)
 	code := gocell.Parse(source)
+	s.shells = nil
 	s.checkTags(cell)
 	s.mayFail = cell.HasTag(nbcell.MayFailTag) || code.Has(gocell.AllowFail)
 	s.isTest, s.capture = code.Has(gocell.Test), script.Capture{}
@@ -143,7 +144,7 @@ func (s *session) parse(cell *nbcell.Cell, file gocell.File) (*decl.Cell, error)
 		return nil, err
 	}
 	s.findings.Add(code)
-	s.notes = append(s.notes, s.flags.Add(code)...)
+	s.flags.Add(code)
 	if !cell.HasParameters() {
 		s.warnOfRedeclared(cell, decls)
 	}

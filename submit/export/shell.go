@@ -34,13 +34,6 @@ func (s *session) queue(m played, run string) error {
 	return nil
 }
 
-// takeShells returns the last cell's commands and forgets them.
-func (s *session) takeShells() []shellCommand {
-	shells := s.shells
-	s.shells = nil
-	return shells
-}
-
 // shellLine handles a ! line.
 func (s *session) shellLine(m played) error {
 	s.checkBackground(m, m.Text)
