@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -143,13 +144,10 @@ func (d *download) request(ctx context.Context, url string) (*http.Response, err
 
 // reason strips net/http's "Get URL:", because our own message names the URL.
 func reason(err error) error {
-	for {
-		u, ok := err.(interface{ Unwrap() error })
-		if !ok || !strings.HasPrefix(err.Error(), "Get ") {
-			return err
-		}
-		err = u.Unwrap()
+	if get, ok := errors.AsType[*url.Error](err); ok {
+		return get.Err
 	}
+	return err
 }
 
 // outOf says how many bytes there should be; "" if that is not known.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -105,7 +104,7 @@ func (nb *Notebook) language() (string, error) {
 	if !ok {
 		return "", nil
 	}
-	var m struct {
+	type metadata struct {
 		Kernelspec struct {
 			Name     string `json:"name"`
 			Language string `json:"language"`
@@ -114,23 +113,11 @@ func (nb *Notebook) language() (string, error) {
 			Name string `json:"name"`
 		} `json:"language_info"`
 	}
+	var m metadata
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return "", mistyped("metadata", err)
+		return "", fmt.Errorf("metadata: %w", err)
 	}
 	return strings.ToLower(cmp.Or(m.Kernelspec.Language, m.LanguageInfo.Name, kernelLanguages[m.Kernelspec.Name])), nil
-}
-
-// mistyped says what a value should be instead of what it is, without the names of Go's types.
-func mistyped(name string, err error) error {
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if wrong.Field != "" {
-		name += "." + wrong.Field
-	}
-	want := map[reflect.Kind]string{reflect.String: "a string", reflect.Slice: "a list"}
-	return fmt.Errorf("%s: a value of JSON's type %s, want %s", name, wrong.Value, cmp.Or(want[wrong.Type.Kind()], "an object"))
 }
 
 // decodeCells reads the cells.
@@ -138,7 +125,7 @@ func (nb *Notebook) decodeCells() error {
 	var raws []json.RawMessage
 	if raw, ok := nb.fields["cells"]; ok {
 		if err := json.Unmarshal(raw, &raws); err != nil {
-			return mistyped("cells", err)
+			return fmt.Errorf("cells: %w", err)
 		}
 	}
 	if len(raws) == 0 {
@@ -147,7 +134,7 @@ func (nb *Notebook) decodeCells() error {
 	for i, raw := range raws {
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &fields); err != nil {
-			return mistyped(fmt.Sprintf("cell %d", i+1), err)
+			return fmt.Errorf("cell %d: %w", i+1, err)
 		}
 		cell, err := decodeCell(fields)
 		if err != nil {

@@ -3,8 +3,10 @@ package build
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -44,17 +46,12 @@ func makeRoom(root string) (freed bool) {
 // linked reports whether a file in the folder has another hard link.
 func linked(dir string) bool {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return true
-	}
-	for _, entry := range entries {
+	return err != nil || slices.ContainsFunc(entries, func(entry fs.DirEntry) bool {
 		info, err := entry.Info()
 		if err != nil {
 			return true
 		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Nlink > 1 {
-			return true
-		}
-	}
-	return false
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		return !ok || stat.Nlink > 1
+	})
 }

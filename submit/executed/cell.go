@@ -44,15 +44,12 @@ func readCell(cell *nbformat.Cell) (*bookCell, error) {
 	if _, err := cell.GetMetadata(papermillKey, &c.times); err != nil {
 		return nil, err
 	}
-	if raw := cell.Field("execution_count"); raw != nil {
-		if err := json.Unmarshal(raw, &c.count); err != nil {
-			return nil, fmt.Errorf("cell %d: execution_count: %w", cell.Number, err)
-		}
-	}
 	var outputs []json.RawMessage
-	if raw := cell.Field("outputs"); raw != nil {
-		if err := json.Unmarshal(raw, &outputs); err != nil {
-			return nil, fmt.Errorf("cell %d: outputs: %w", cell.Number, err)
+	for name, into := range map[string]any{"execution_count": &c.count, "outputs": &outputs} {
+		if raw := cell.Field(name); raw != nil {
+			if err := json.Unmarshal(raw, into); err != nil {
+				return nil, fmt.Errorf("cell %d: %s: %w", cell.Number, name, err)
+			}
 		}
 	}
 	for _, output := range outputs {

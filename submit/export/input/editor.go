@@ -46,11 +46,9 @@ func (e *editor) describe(spec *ast.ValueSpec, i int) Parameter {
 	p := Parameter{Ref: e.code.Cell.Ref, Line: e.code.Line(name.Pos()), Name: name.Name}
 	kind := newKind(e, spec, i)
 	p.Type, p.Default = kind.name, kind.zero()
-	switch {
-	case i < len(spec.Values):
-		p.Default = e.code.Between(spec.Values[i].Pos(), spec.Values[i].End())
-	case len(spec.Values) == 1:
-		p.Default = e.code.Between(spec.Values[0].Pos(), spec.Values[0].End())
+	if n := len(spec.Values); n > 0 { // One may be for all names.
+		value := spec.Values[min(i, n-1)]
+		p.Default = e.code.Between(value.Pos(), value.End())
 	}
 	p.Default = strings.Join(strings.Fields(p.Default), " ")
 	return p
