@@ -26,14 +26,15 @@ func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 		return nil, fmt.Errorf("check %s: %w", m.Notebook, err)
 	}
 	known := filepath.Join(opt.CacheDir, "check", hash[:32]+".json")
-	if problems, ok := readProblems(known); ok {
+	var problems []Problem
+	if rundir.ReadJSON(known, &problems) == nil {
 		return problems, nil
 	}
 	ignored, err := dropped(ctx, m, tools)
 	if err != nil {
 		return nil, err
 	}
-	problems, err := vet(ctx, m, tools)
+	problems, err = vet(ctx, m, tools)
 	if err != nil {
 		return nil, err
 	}
@@ -59,14 +60,6 @@ func withoutCoverage(flags []string) (kept []string) {
 		}
 	}
 	return kept
-}
-
-func readProblems(path string) (problems []Problem, ok bool) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, false
-	}
-	return problems, json.Unmarshal(data, &problems) == nil
 }
 
 // keptChecks is how many results of checks stay in the cache; the newest stay.

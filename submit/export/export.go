@@ -3,8 +3,8 @@ package export
 import (
 	"cmp"
 	"fmt"
-	"go/build"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/gomodule"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export/decl"
@@ -94,9 +95,7 @@ type exporter struct {
 
 // newExporter prepares an export: it reads go.mod and describes the cells.
 func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
-	if opt.ModuleCache == "" {
-		opt.ModuleCache = filepath.Join(filepath.SplitList(build.Default.GOPATH + string(filepath.ListSeparator))[0], "pkg", "mod")
-	}
+	opt.ModuleCache = cmp.Or(opt.ModuleCache, gomodule.CacheDir(os.Getenv))
 	sourceDir, err := filepath.Abs(opt.SourceDir)
 	if err != nil {
 		return nil, err

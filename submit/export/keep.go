@@ -31,13 +31,6 @@ type kept struct {
 	new map[string]bool
 }
 
-// add keeps variables.
-func (k *kept) add(names []string, m played) {
-	for _, name := range names {
-		k.at[name] = m
-	}
-}
-
 // drop forgets variables and their values.
 func (k *kept) drop(names ...string) {
 	for _, name := range names {
@@ -54,7 +47,9 @@ func (s *session) keep(m played) error {
 		return m.errorf("%v", err)
 	}
 	if !change.Drop {
-		s.kept.add(change.Names, m)
+		for _, name := range change.Names {
+			s.kept.at[name] = m
+		}
 		return nil
 	}
 	for _, name := range change.Names {
