@@ -94,7 +94,7 @@ func (d *download) attempt(ctx context.Context, url string) error {
 	}
 	d.bar.begin(total)
 	body := newStallReader(resp.Body, d.StallTimeout, cancel)
-	defer body.stop()
+	defer body.timer.Stop()
 	content := io.TeeReader(body, d.bar)
 	if d.Size > 0 {
 		content = io.LimitReader(content, d.Size+1) // One too many is enough to refuse the file.
@@ -192,8 +192,6 @@ func (s *stallReader) Read(b []byte) (int, error) {
 	}
 	return n, err
 }
-
-func (s *stallReader) stop() { s.timer.Stop() }
 
 // newClient returns a client, with the environment's proxy, that detects a closed network in a few
 // seconds, not minutes. It has no overall timeout: a large file on a slow line is fine as long as

@@ -89,17 +89,12 @@ func openDir(path string) (Dir, error) {
 	}
 	_, err = os.Stat(d.ManifestPath())
 	if errors.Is(err, fs.ErrPermission) {
-		return Dir{}, closedError(abs, err)
+		return Dir{}, fmt.Errorf("run directory %s: only its owner can read it: %w", abs, err)
 	}
 	if err != nil {
 		return Dir{}, fmt.Errorf("%s is not a run directory: %w", abs, err)
 	}
 	return d, nil
-}
-
-// closedError reports that a run belongs to another user.
-func closedError(path string, err error) error {
-	return fmt.Errorf("run directory %s: only its owner can read it: %w", path, err)
 }
 
 // At returns the run directory at path without checking it: for previews, and for a path that is

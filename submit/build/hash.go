@@ -21,7 +21,6 @@ const hashVersion = "gonbatch build 3"
 // cells' flags, the compiler and its settings, and go.mod's local replacement modules, including
 // gonbatch itself.
 func contentHash(m *export.Module, tools *toolchain) (string, error) {
-	tools.useFlags()
 	sum := sha256.New()
 	fmt.Fprintln(sum, hashVersion, baseFlags)
 	for _, name := range envNames {

@@ -82,9 +82,3 @@ func filesOf(control []byte) ([]*os.File, error) {
 	}
 	return files, nil
 }
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		_ = f.Close()
-	}
-}

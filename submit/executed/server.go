@@ -88,7 +88,9 @@ func (s *Recording) serve(conn *net.UnixConn) error {
 	}
 	answer := attached
 	if err != nil {
-		closeAll(files)
+		for _, f := range files {
+			_ = f.Close()
+		}
 		answer = err.Error()
 	} else {
 		s.mu.Lock()

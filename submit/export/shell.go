@@ -93,7 +93,7 @@ func (m played) body() string {
 // addShell adds a cell of the job for a shell command.
 func (e *exporter) addShell(cell *nbcell.Cell, sh shellCommand, picked bool) {
 	made := sh.made
-	made.Name = e.namer.unique(e.namer.shell(cell))
+	made.Name = e.namer.unique("shell-" + e.namer.label(cell)) // The heading names the main cell.
 	e.all = append(e.all, made)
 	if !picked && !e.picks.wants(made.Name, cell) {
 		return
@@ -107,10 +107,6 @@ func (e *exporter) addShell(cell *nbcell.Cell, sh shellCommand, picked bool) {
 func scriptOf(cell *nbcell.Cell, place string, mayFail bool) script.Script {
 	return script.Script{Notebook: cell.Ref.Notebook, Place: place, MayFail: mayFail}
 }
-
-// shell returns the prefix for the names of the job's cells that run a cell's shell commands. It
-// never comes from the heading, which names the main cell.
-func (n *namer) shell(cell *nbcell.Cell) string { return "shell-" + n.label(cell) }
 
 // titleLimit is the maximum length of a command in messages.
 const titleLimit = 60

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
-	"maps"
 	"slices"
 
 	"gonbatch/internal/gocell"
 )
 
 // findImports runs goimports on the programs that lack imports. It reports whether it found any.
-func (r *resolver) findImports(ctx context.Context) (found bool, err error) {
+func (r *resolver) findImports(ctx context.Context) (found bool) {
 	for _, cell := range r.module.Programs() {
 		open := r.module.Open[cell.Name]
 		if len(open) == 0 {
@@ -29,22 +28,15 @@ func (r *resolver) findImports(ctx context.Context) (found bool, err error) {
 		if err != nil {
 			continue // The compiler says more, and names the cell.
 		}
-		for name, path := range newImports(source, fixed) {
-			if slices.Contains(open, name) {
+		had := importsIn(source) // The same package may be among them under another name.
+		for name, path := range importsIn(fixed) {
+			if had[name] == "" && slices.Contains(open, name) {
 				addImport(r.imports, cell.Name, name, path)
 				found = true
 			}
 		}
 	}
-	return found, nil
-}
-
-// newImports returns the imports, by name, that are in after but not in before. The same package
-// may be in before under another name.
-func newImports(before, after []byte) map[string]string {
-	had, all := importsIn(before), importsIn(after)
-	maps.DeleteFunc(all, func(name, _ string) bool { return had[name] != "" })
-	return all
+	return found
 }
 
 // importsIn returns the paths of a program's imports, by name. goimports writes a name that differs

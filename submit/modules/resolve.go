@@ -86,7 +86,7 @@ func Resolve(ctx context.Context, m *export.Module, again Exporter, opt Options)
 	if r.own, err = modfile.Parse("go.mod", m.Files["go.mod"], nil); err != nil {
 		return nil, fmt.Errorf("modules of %s: %w", m.Notebook, err)
 	}
-	if r.complete() {
+	if len(m.Commands) == 0 && len(m.Open) == 0 && r.hasSources() { // gonbatch's own modules are enough.
 		return &Result{Module: m}, nil
 	}
 	if r.lock, err = readLock(opt.Lock); err != nil {
@@ -114,11 +114,6 @@ func (r *resolver) resolve(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return r.result()
-}
-
-// complete reports whether gonbatch's own modules are enough.
-func (r *resolver) complete() bool {
-	return len(r.first.Commands) == 0 && len(r.first.Open) == 0 && r.hasSources()
 }
 
 // hasSources reports whether the sources of all imported packages are on this machine.
@@ -175,9 +170,8 @@ func (r *resolver) search(ctx context.Context, known bool) (err error) {
 		if err := r.exportAgain(); err != nil {
 			return err
 		}
-		found, err := r.findImports(ctx)
-		if err != nil || !found {
-			return err
+		if !r.findImports(ctx) {
+			return nil
 		}
 		if err := r.exportAgain(); err != nil {
 			return err
