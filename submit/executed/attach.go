@@ -27,7 +27,7 @@ func Attach(socket, cell string, cmd *exec.Cmd) (started, ended func(), err erro
 	}
 	p, err := newPipes()
 	if err == nil {
-		err = ask(socket, cell, p.theirs())
+		err = ask(socket, request{Attach: cell}, p.theirs())
 	}
 	if err != nil { // The recorder has failed, or is on another node.
 		fmt.Fprintf(os.Stderr, lossNote, err)

@@ -1,8 +1,11 @@
 package executed
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"time"
@@ -10,52 +13,68 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// request asks the recorder to take the output of a cell's program. It carries the program's
+// descriptors, in the order of feedFiles. A resumed run may have another version's programs, so
+// requests and answers stay as they are.
+type request struct {
+	Attach string `json:"attach"`
+}
+
+// reply is the recorder's answer; Error is empty if the request succeeded.
+type reply struct {
+	Error string `json:"error,omitempty"`
+}
+
 const (
-	// maxText is more than the length of a cell's name, and of any answer.
-	maxText = 64 << 10
 	// feedFiles is the number of descriptors of a request: stdout, stderr and rich output to read,
 	// answers to write, one to hold as long as the recorder lives, and the log.
 	feedFiles = 6
 	// askLimit is how long an answer may take. A program must not wait forever for its recorder.
 	askLimit = 30 * time.Second
-	// attached is the answer to a request that succeeded; any other is an error.
-	attached = "attached"
 )
 
-// ask asks the recorder at a socket to take the output of a cell's program, whose descriptors it
-// passes, in the order of feedFiles.
-func ask(socket, cell string, fds []int) error {
-	conn, err := net.DialTimeout("unixpacket", socket, askLimit)
+// ask sends a request to the recorder at a socket, with descriptors, and waits for the answer.
+func ask(socket string, r request, fds []int) error {
+	conn, err := net.DialTimeout("unix", socket, askLimit)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
 	if err := conn.SetDeadline(time.Now().Add(askLimit)); err != nil {
 		return err
 	}
-	if _, _, err := conn.(*net.UnixConn).WriteMsgUnix([]byte(cell), unix.UnixRights(fds...), nil); err != nil {
+	if _, _, err := conn.(*net.UnixConn).WriteMsgUnix(data, unix.UnixRights(fds...), nil); err != nil {
 		return err
 	}
-	answer := make([]byte, maxText)
-	n, err := conn.Read(answer)
-	if err != nil {
+	if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
+		return err
+	}
+	var answer reply
+	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
 		return fmt.Errorf("the recorder did not answer: %w", err)
 	}
-	if text := string(answer[:n]); text != attached {
-		return errors.New(text)
+	if answer.Error != "" {
+		return errors.New(answer.Error)
 	}
 	return nil
 }
 
-// receive reads a request: a cell, and its program's descriptors.
-func receive(conn *net.UnixConn) (cell string, files []*os.File, err error) {
-	text := make([]byte, maxText)
+// receive reads a request and its descriptors. The error is io.EOF if there is none.
+func receive(conn *net.UnixConn) (r request, files []*os.File, err error) {
+	text := make([]byte, 4<<10)
 	rights := make([]byte, unix.CmsgSpace(feedFiles*4))
 	n, oobn, _, _, err := conn.ReadMsgUnix(text, rights)
 	if err == nil {
 		files, err = filesOf(rights[:oobn])
 	}
-	return string(text[:n]), files, err
+	if err == nil {
+		err = json.NewDecoder(io.MultiReader(bytes.NewReader(text[:n]), conn)).Decode(&r)
+	}
+	return r, files, err
 }
 
 // filesOf takes the descriptors out of a control message. They can be read and closed concurrently.

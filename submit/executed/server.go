@@ -1,8 +1,10 @@
 package executed
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -42,7 +44,7 @@ type Recording struct {
 // listen starts a recording at a socket, which must be a path of less than 108 bytes on a local file
 // system. problem gets later errors: a notebook that cannot be written does not end the job.
 func listen(socket string, r *Recorder, problem func(error)) (*Recording, error) {
-	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: socket, Net: "unixpacket"})
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("recorder: %w", err)
 	}
@@ -64,7 +66,7 @@ func (s *Recording) accept() {
 			time.Sleep(time.Second) // It may last, as where there are too many open files.
 			continue
 		}
-		if err := s.serve(conn); err != nil {
+		if err := s.serve(conn); err != nil && !errors.Is(err, io.EOF) { // Somebody only checked whether the recorder is there.
 			s.problem(fmt.Errorf("recorder: %w", err))
 		}
 	}
@@ -76,29 +78,29 @@ func (s *Recording) serve(conn *net.UnixConn) error {
 	if err := conn.SetDeadline(time.Now().Add(askLimit)); err != nil {
 		return err
 	}
-	cell, files, err := receive(conn)
-	if err != nil {
+	r, files, err := receive(conn)
+	if errors.Is(err, io.EOF) {
 		return err
 	}
-	if len(files) != feedFiles {
+	if err == nil && len(files) != feedFiles {
 		err = fmt.Errorf("a request with %s, want %d", plural.Of(len(files), "file"), feedFiles)
-	} else {
-		s.Drain()
-		err = s.recorder.Begin(cell)
 	}
-	answer := attached
+	if err == nil {
+		s.Drain()
+		err = s.recorder.Begin(r.Attach)
+	}
+	answer := reply{}
 	if err != nil {
 		for _, f := range files {
 			_ = f.Close()
 		}
-		answer = err.Error()
+		answer.Error = err.Error()
 	} else {
 		s.mu.Lock()
 		s.feed = newFeed(s.recorder, files)
 		s.mu.Unlock()
 	}
-	_, err = conn.Write([]byte(answer))
-	return err
+	return json.NewEncoder(conn).Encode(answer)
 }
 
 // Drain waits until the log and the notebook have all output of the last program, which must have
