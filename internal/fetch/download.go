@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -17,8 +18,9 @@ import (
 type download struct {
 	Source
 	Options
-	path string
-	bar  *meter
+	client *http.Client
+	path   string
+	bar    *meter
 }
 
 // retryError marks a failure that may not happen again at the same address: an interruption, a
@@ -68,8 +70,10 @@ func (d *download) from(ctx context.Context, url string) error {
 			return fmt.Errorf("gave up after %d attempts: %w", attempt, err)
 		}
 		d.bar.note("%v; trying again in %v", err, pause)
-		if !sleep(ctx, pause) {
+		select {
+		case <-ctx.Done():
 			return ctx.Err()
+		case <-time.After(pause):
 		}
 		pause *= 2
 	}
@@ -90,7 +94,7 @@ func (d *download) attempt(ctx context.Context, url string) error {
 	}
 	d.bar.begin(total)
 	body := newStallReader(resp.Body, d.StallTimeout, cancel)
-	defer body.stop()
+	defer body.timer.Stop()
 	content := io.TeeReader(body, d.bar)
 	if d.Size > 0 {
 		content = io.LimitReader(content, d.Size+1) // One too many is enough to refuse the file.
@@ -121,7 +125,7 @@ func (d *download) request(ctx context.Context, url string) (*http.Response, err
 		return nil, err
 	}
 	req.Header.Set("User-Agent", "gonbatch")
-	resp, err := d.Client.Do(req)
+	resp, err := d.client.Do(req)
 	switch {
 	case err != nil && connected:
 		return nil, &retryError{reason(err)}
@@ -140,13 +144,10 @@ func (d *download) request(ctx context.Context, url string) (*http.Response, err
 
 // reason strips net/http's "Get URL:", because our own message names the URL.
 func reason(err error) error {
-	for {
-		u, ok := err.(interface{ Unwrap() error })
-		if !ok || !strings.HasPrefix(err.Error(), "Get ") {
-			return err
-		}
-		err = u.Unwrap()
+	if get, ok := errors.AsType[*url.Error](err); ok {
+		return get.Err
 	}
+	return err
 }
 
 // outOf says how many bytes there should be; "" if that is not known.
@@ -192,22 +193,9 @@ func (s *stallReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (s *stallReader) stop() { s.timer.Stop() }
-
-// sleep waits, and returns false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// newClient returns a client that detects a closed network in a few seconds, not minutes. It has no
-// overall timeout: a large file on a slow line is fine as long as bytes arrive.
+// newClient returns a client, with the environment's proxy, that detects a closed network in a few
+// seconds, not minutes. It has no overall timeout: a large file on a slow line is fine as long as
+// bytes arrive.
 func newClient(connect, header time.Duration) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 15 * time.Second}).DialContext

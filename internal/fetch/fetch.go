@@ -23,7 +23,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -39,12 +38,11 @@ type Source struct {
 
 // Options of a download. The zero value is silent and has sensible limits.
 type Options struct {
-	Progress io.Writer    // Progress gets a bar if it is a terminal, or else a line now and then; nil: nothing.
-	Client   *http.Client // Client; nil: one with a connect timeout of ConnectTimeout and the environment's proxy.
+	Progress io.Writer // Progress gets a bar if it is a terminal, or else a line now and then; nil: nothing.
 
 	Attempts       int           // Attempts at each address that answers; 0: 4.
 	Backoff        time.Duration // Backoff before the second attempt, doubled before each later one; 0: 500 ms.
-	ConnectTimeout time.Duration // ConnectTimeout for name look-up and TCP, and again for TLS; 0: 2 s. Unused with a Client.
+	ConnectTimeout time.Duration // ConnectTimeout for name look-up and TCP, and again for TLS; 0: 2 s.
 	StallTimeout   time.Duration // StallTimeout ends an attempt after this long without a byte; 0: 30 s.
 }
 
@@ -53,9 +51,6 @@ func (o Options) withDefaults() Options {
 	o.Backoff = cmp.Or(o.Backoff, 500*time.Millisecond)
 	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 2*time.Second)
 	o.StallTimeout = cmp.Or(o.StallTimeout, 30*time.Second)
-	if o.Client == nil {
-		o.Client = newClient(o.ConnectTimeout, o.StallTimeout)
-	}
 	return o
 }
 
@@ -68,7 +63,8 @@ func (o Options) withDefaults() Options {
 func File(ctx context.Context, src Source, path string, opts Options) error {
 	src.Name = cmp.Or(src.Name, filepath.Base(path))
 	return Once(ctx, path, opts.Progress, func() bool { return Have(path, src.Size) }, func() error {
-		d := &download{Source: src, Options: opts.withDefaults(), path: path}
+		opts := opts.withDefaults()
+		d := &download{Source: src, Options: opts, client: newClient(opts.ConnectTimeout, opts.StallTimeout), path: path}
 		return d.run(ctx)
 	})
 }

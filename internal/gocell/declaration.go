@@ -41,7 +41,7 @@ func Declarations(text string) map[string]Declaration {
 		return nil // The compiler will report the error.
 	}
 	all := map[string]Declaration{}
-	f := declarationFile{imports: importNames(file), source: func(n ast.Node) string {
+	f := declarationFile{imports: ImportNames(file), source: func(n ast.Node) string {
 		return text[set.Position(n.Pos()).Offset:set.Position(n.End()).Offset]
 	}}
 	for _, d := range file.Decls {
@@ -100,8 +100,8 @@ func (f declarationFile) importsOf(value ast.Expr) (paths []string) {
 	return slices.Compact(paths)
 }
 
-// importNames returns the paths of a file's imports by the names that they have in it.
-func importNames(file *ast.File) map[string]string {
+// ImportNames returns the paths of a file's imports by the names that they have in it.
+func ImportNames(file *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range file.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value) // The parser has done so without an error.

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -53,33 +54,28 @@ func ImportKey(name, importPath string) string {
 func Declared(d ast.Decl) (keys []string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		keys = named(FuncKey(d))
+		keys = []string{FuncKey(d)}
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
 			switch spec := spec.(type) {
 			case *ast.TypeSpec:
-				keys = append(keys, named(spec.Name.Name)...)
+				keys = append(keys, spec.Name.Name)
 			case *ast.ValueSpec:
 				keys = append(keys, Named(spec.Names)...)
 			}
 		}
 	}
-	return keys
+	return slices.DeleteFunc(keys, func(key string) bool { return key == "_" })
 }
 
 // Named returns the names that are not blank.
 func Named(idents []*ast.Ident) (names []string) {
 	for _, id := range idents {
-		names = append(names, named(id.Name)...)
+		if id.Name != "_" {
+			names = append(names, id.Name)
+		}
 	}
 	return names
-}
-
-func named(name string) []string {
-	if name == "_" {
-		return nil
-	}
-	return []string{name}
 }
 
 // versionElement matches the last element of a module path from version 2 on; versionSuffix matches

@@ -22,7 +22,7 @@ func SaveOnExit(text string, known ...string) (changed string, names []string) {
 	for _, name := range known {
 		packages[name] = true
 	}
-	for name, path := range importNames(file) {
+	for name, path := range ImportNames(file) {
 		packages[name] = packages[name] || path == "os"
 	}
 	out, found := []byte(text), map[string]bool{}

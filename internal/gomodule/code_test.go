@@ -2,6 +2,7 @@ package gomodule
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -138,5 +139,26 @@ func TestCacheDir(t *testing.T) {
 		if got := CacheDir(func(name string) string { return env[name] }); got != want {
 			t.Errorf("%v: %q, want %q", env, got, want)
 		}
+	}
+}
+
+// TestUseFolder: the replacements of a module in a workspace apply too, except that of gonbatch.
+func TestUseFolder(t *testing.T) {
+	dir := t.TempDir()
+	text := "module example.com/used\n\nreplace example.com/other => ../other\n\nreplace gonbatch => ../gonbatch\n"
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mod := new(modfile.File)
+	if err := mod.AddModuleStmt("x"); err != nil {
+		t.Fatal(err)
+	}
+	path, err := UseFolder(mod, dir)
+	if err != nil || path != "example.com/used" {
+		t.Fatalf("path %q, %v", path, err)
+	}
+	want := map[string]string{"example.com/used": dir, "example.com/other": filepath.Join(dir, "..", "other")}
+	if got := Folders(mod.Replace, ""); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

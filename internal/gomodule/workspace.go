@@ -16,17 +16,9 @@ const LocalVersion = "v0.0.0-00010101000000-000000000000"
 // UseFolder makes mod require the module in a folder, and replaces it with the folder, as a use
 // line of go.work does. It returns the module's path.
 func UseFolder(mod *modfile.File, dir string) (path string, err error) {
-	name := filepath.Join(dir, "go.mod")
-	text, err := os.ReadFile(name)
+	used, err := readModule(dir)
 	if err != nil {
 		return "", err
-	}
-	used, err := modfile.ParseLax(name, text, nil)
-	if err != nil {
-		return "", err
-	}
-	if used.Module == nil {
-		return "", fmt.Errorf("%s: no module line", name)
 	}
 	path = used.Module.Mod.Path
 	if !slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == path }) {
@@ -35,6 +27,9 @@ func UseFolder(mod *modfile.File, dir string) (path string, err error) {
 		}
 	}
 	for _, replace := range used.Replace { // They also apply in a workspace.
+		if replace.Old.Path == OwnPath {
+			continue
+		}
 		to := replace.New.Path
 		if replace.New.Version == "" && !filepath.IsAbs(to) {
 			to = filepath.Join(dir, to)
@@ -50,49 +45,45 @@ func UseFolder(mod *modfile.File, dir string) (path string, err error) {
 // builds of the module in a folder: its own, and those that its go.mod or go.work take from
 // folders.
 func Local(dir string) (map[string]string, error) {
-	name := filepath.Join(dir, "go.mod")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	mod, err := modfile.Parse(name, text, nil)
+	mod, err := readModule(dir)
 	if err != nil {
 		return nil, err
 	}
 	folders := Folders(mod.Replace, dir)
-	if mod.Module != nil {
-		folders[mod.Module.Mod.Path] = dir
-	}
-	name = filepath.Join(dir, "go.work")
-	if text, err = os.ReadFile(name); err != nil {
-		return folders, nil // There is none.
+	folders[mod.Module.Mod.Path] = dir
+	name := filepath.Join(dir, "go.work")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return folders, nil //nolint:nilerr // there is none
 	}
 	work, err := modfile.ParseWork(name, text, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, use := range work.Use {
-		if err := addFolder(folders, absolute(use.Path, dir)); err != nil {
+		folder := absolute(use.Path, dir)
+		used, err := readModule(folder)
+		if err != nil {
 			return nil, err
 		}
+		folders[used.Module.Mod.Path] = folder
 	}
 	maps.Copy(folders, Folders(work.Replace, dir))
 	return folders, nil
 }
 
-// addFolder adds the module in a folder.
-func addFolder(folders map[string]string, dir string) error {
+// readModule reads the go.mod of the module in a folder.
+func readModule(dir string) (*modfile.File, error) {
 	name := filepath.Join(dir, "go.mod")
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	path := modfile.ModulePath(text)
-	if path == "" {
-		return fmt.Errorf("%s: no module line", name)
+	mod, err := modfile.Parse(name, text, nil)
+	if err == nil && mod.Module == nil {
+		err = fmt.Errorf("%s: no module line", name)
 	}
-	folders[path] = dir
-	return nil
+	return mod, err
 }
 
 // absolute returns a path that may be relative to a folder.

@@ -15,8 +15,8 @@ const (
 	Raw      CellType = "raw"
 )
 
-// Cell is one cell of a notebook. Marshal writes changes to ID, Source and Tags; everything else
-// that the file has for the cell (outputs, attachments, metadata of other tools) stays unchanged.
+// Cell is one cell of a notebook. Marshal writes what the file has for the cell, with the changes of
+// SetField and SetMetadata, or the type, id and source of a new cell.
 type Cell struct {
 	// Type is code, markdown or raw.
 	Type CellType
@@ -31,15 +31,7 @@ type Cell struct {
 	// Alias is the cell's label in the notebook's origin; "" without one.
 	Alias string
 
-	fields     map[string]json.RawMessage
-	sourceList bool
-	read       cellText
-}
-
-// cellText is the cell's original text, to detect whether a caller changed it.
-type cellText struct {
-	id, source string
-	tags       []string
+	fields map[string]json.RawMessage
 }
 
 // HasTag reports whether the cell has the tag.

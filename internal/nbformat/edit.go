@@ -59,7 +59,7 @@ func getMetadata(raw json.RawMessage, name string, value any) (bool, error) {
 	all := map[string]json.RawMessage{}
 	if raw != nil {
 		if err := json.Unmarshal(raw, &all); err != nil {
-			return false, mistyped("metadata", err)
+			return false, fmt.Errorf("metadata: %w", err)
 		}
 	}
 	one, ok := all[name]

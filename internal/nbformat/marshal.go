@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 )
 
 // Marshal encodes the notebook in Jupyter's format: keys sorted, one space of indent, a newline at
@@ -39,50 +37,23 @@ func (nb *Notebook) Marshal() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// encode returns the cell's fields, with the changes that a caller made.
+// encode returns the cell's fields.
 func (c *Cell) encode() (map[string]json.RawMessage, error) {
 	fields := maps.Clone(c.fields)
 	if fields == nil {
 		fields = map[string]json.RawMessage{}
 	}
-	set := func(key string, value any) error {
+	for name, value := range map[string]string{"cell_type": string(c.Type), "id": c.ID, "source": c.Source} {
+		if fields[name] != nil || name == "id" && value == "" {
+			continue
+		}
 		raw, err := marshal(value)
-		fields[key] = raw
-		return err
-	}
-	if err := set("cell_type", c.Type); err != nil {
-		return nil, err
-	}
-	if c.ID != c.read.id {
-		if err := set("id", c.ID); err != nil {
-			return nil, err
-		}
-	}
-	if c.Source != c.read.source || fields["source"] == nil {
-		if err := set("source", c.encodeSource()); err != nil {
-			return nil, err
-		}
-	}
-	if !slices.Equal(c.Tags, c.read.tags) {
-		metadata, err := setMetadata(fields["metadata"], "tags", c.Tags)
 		if err != nil {
 			return nil, err
 		}
-		return fields, set("metadata", metadata)
+		fields[name] = raw
 	}
 	return fields, nil
-}
-
-// encodeSource returns the source in the form that it had in the file.
-func (c *Cell) encodeSource() any {
-	if !c.sourceList {
-		return c.Source
-	}
-	lines := strings.SplitAfter(c.Source, "\n")
-	if n := len(lines); lines[n-1] == "" {
-		lines = lines[:n-1]
-	}
-	return lines
 }
 
 // marshal is json.Marshal without the escapes for HTML.

@@ -1,12 +1,9 @@
 package nbformat
 
 import (
-	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 )
 
 // Notebook is one Jupyter notebook.
@@ -17,20 +14,10 @@ type Notebook struct {
 	Major, Minor int
 	// Cells are the notebook's cells, in order.
 	Cells []*Cell
-	// Metadata is the notebook's own metadata, as far as this package uses it.
-	Metadata Metadata
 	// Origin is the notebook that this one was made from; nil for a notebook of its own.
 	Origin *Origin
 
 	fields map[string]json.RawMessage
-}
-
-// Metadata is the part of a notebook's metadata that says which language it is in.
-type Metadata struct {
-	// KernelName and KernelLanguage come from kernelspec.
-	KernelName, KernelLanguage string
-	// LanguageName comes from language_info.
-	LanguageName string
 }
 
 // Name returns the file name of the notebook, or of its origin, without a folder.
@@ -40,23 +27,6 @@ func (nb *Notebook) Name() string {
 	}
 	return filepath.Base(nb.Path)
 }
-
-// language returns the notebook's programming language in lower case ("go", "python"), or "" if the
-// notebook does not say. The kernelspec's language takes precedence, because language_info is
-// written by the kernel that ran last.
-func (nb *Notebook) language() string {
-	m := nb.Metadata
-	return strings.ToLower(cmp.Or(m.KernelLanguage, m.LanguageName, kernelLanguages[m.KernelName]))
-}
-
-// kernelLanguages maps kernels whose notebooks often lack kernelspec.language to their languages.
-var kernelLanguages = map[string]string{
-	"gonb": "go", "gophernotes": "go", "gonbatch": "go",
-	"python3": "python", "python2": "python", "ir": "r",
-}
-
-// isGo reports whether a language's name means Go. A notebook that names no language passes.
-func isGo(language string) bool { return slices.Contains([]string{"", "go", "golang"}, language) }
 
 // label matches what Label returns; place matches a cell's line after the notebook's name.
 const (

@@ -1,6 +1,7 @@
 package nbformat
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 )
@@ -53,9 +54,4 @@ func (nb *Notebook) DropOrigin() error {
 
 // Label returns what messages call the cell after the word "cell": its number, or its label in the
 // notebook that this one was made from.
-func (c *Cell) Label() string {
-	if c.Alias != "" {
-		return c.Alias
-	}
-	return strconv.Itoa(c.Number)
-}
+func (c *Cell) Label() string { return cmp.Or(c.Alias, strconv.Itoa(c.Number)) }

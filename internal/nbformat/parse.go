@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -55,10 +54,11 @@ func (nb *Notebook) decode() error {
 	if err := nb.decodeVersion(); err != nil {
 		return err
 	}
-	if err := nb.decodeMetadata(); err != nil {
+	language, err := nb.language()
+	if err != nil {
 		return err
 	}
-	if language := nb.language(); !isGo(language) {
+	if !slices.Contains([]string{"", "go", "golang"}, language) {
 		return fmt.Errorf("the notebook is in %s, and only Go notebooks can be used; choose a Go kernel for it", language)
 	}
 	if err := nb.decodeCells(); err != nil {
@@ -90,13 +90,21 @@ func (nb *Notebook) decodeVersion() error {
 	return nil
 }
 
-// decodeMetadata reads the language from the notebook's metadata.
-func (nb *Notebook) decodeMetadata() error {
+// kernelLanguages maps kernels whose notebooks often lack kernelspec.language to their languages.
+var kernelLanguages = map[string]string{
+	"gonb": "go", "gophernotes": "go", "gonbatch": "go",
+	"python3": "python", "python2": "python", "ir": "r",
+}
+
+// language returns the notebook's programming language in lower case ("go", "python"), or "" if the
+// notebook does not say. The kernelspec's language takes precedence, because language_info is
+// written by the kernel that ran last.
+func (nb *Notebook) language() (string, error) {
 	raw, ok := nb.fields["metadata"]
 	if !ok {
-		return nil
+		return "", nil
 	}
-	var m struct {
+	type metadata struct {
 		Kernelspec struct {
 			Name     string `json:"name"`
 			Language string `json:"language"`
@@ -105,24 +113,11 @@ func (nb *Notebook) decodeMetadata() error {
 			Name string `json:"name"`
 		} `json:"language_info"`
 	}
+	var m metadata
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return mistyped("metadata", err)
+		return "", fmt.Errorf("metadata: %w", err)
 	}
-	nb.Metadata = Metadata{m.Kernelspec.Name, m.Kernelspec.Language, m.LanguageInfo.Name}
-	return nil
-}
-
-// mistyped says what a value should be instead of what it is, without the names of Go's types.
-func mistyped(name string, err error) error {
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if wrong.Field != "" {
-		name += "." + wrong.Field
-	}
-	want := map[reflect.Kind]string{reflect.String: "a string", reflect.Slice: "a list"}
-	return fmt.Errorf("%s: a value of JSON's type %s, want %s", name, wrong.Value, cmp.Or(want[wrong.Type.Kind()], "an object"))
+	return strings.ToLower(cmp.Or(m.Kernelspec.Language, m.LanguageInfo.Name, kernelLanguages[m.Kernelspec.Name])), nil
 }
 
 // decodeCells reads the cells.
@@ -130,7 +125,7 @@ func (nb *Notebook) decodeCells() error {
 	var raws []json.RawMessage
 	if raw, ok := nb.fields["cells"]; ok {
 		if err := json.Unmarshal(raw, &raws); err != nil {
-			return mistyped("cells", err)
+			return fmt.Errorf("cells: %w", err)
 		}
 	}
 	if len(raws) == 0 {
@@ -139,7 +134,7 @@ func (nb *Notebook) decodeCells() error {
 	for i, raw := range raws {
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &fields); err != nil {
-			return mistyped(fmt.Sprintf("cell %d", i+1), err)
+			return fmt.Errorf("cell %d: %w", i+1, err)
 		}
 		cell, err := decodeCell(fields)
 		if err != nil {
@@ -163,13 +158,12 @@ func decodeCell(fields map[string]json.RawMessage) (*Cell, error) {
 		}
 	}
 	var err error
-	if c.Source, c.sourceList, err = decodeSource(fields["source"]); err != nil {
+	if c.Source, err = decodeSource(fields["source"]); err != nil {
 		return nil, err
 	}
 	if c.Tags, err = decodeTags(fields["metadata"]); err != nil {
 		return nil, err
 	}
-	c.read = cellText{c.ID, c.Source, slices.Clone(c.Tags)}
 	return c, nil
 }
 
@@ -189,18 +183,15 @@ func decodeTags(raw json.RawMessage) (tags []string, err error) {
 }
 
 // decodeSource reads a multi-line string, which is a string or a list of strings.
-func decodeSource(raw json.RawMessage) (text string, isList bool, err error) {
-	if raw == nil {
-		return "", true, nil
-	}
-	if json.Unmarshal(raw, &text) == nil {
-		return text, false, nil
+func decodeSource(raw json.RawMessage) (text string, err error) {
+	if raw == nil || json.Unmarshal(raw, &text) == nil {
+		return text, nil
 	}
 	var lines []string
 	if json.Unmarshal(raw, &lines) != nil {
-		return "", false, errors.New("source is neither a string nor a list of strings")
+		return "", errors.New("source is neither a string nor a list of strings")
 	}
-	return strings.Join(lines, ""), true, nil
+	return strings.Join(lines, ""), nil
 }
 
 // jsonError says where in data the JSON is wrong.

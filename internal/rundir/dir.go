@@ -89,17 +89,12 @@ func openDir(path string) (Dir, error) {
 	}
 	_, err = os.Stat(d.ManifestPath())
 	if errors.Is(err, fs.ErrPermission) {
-		return Dir{}, closedError(abs, err)
+		return Dir{}, fmt.Errorf("run directory %s: only its owner can read it: %w", abs, err)
 	}
 	if err != nil {
 		return Dir{}, fmt.Errorf("%s is not a run directory: %w", abs, err)
 	}
 	return d, nil
-}
-
-// closedError reports that a run belongs to another user.
-func closedError(path string, err error) error {
-	return fmt.Errorf("run directory %s: only its owner can read it: %w", path, err)
 }
 
 // At returns the run directory at path without checking it: for previews, and for a path that is
@@ -134,12 +129,12 @@ func (d Dir) ExitStatus() string { return d.join("exit-status") }
 func (d Dir) Logs() string { return d.join("logs") }
 
 // RankLog returns the path of the log of one rank, with all cells in order.
-func (d Dir) RankLog(rank int) string { return d.rankLog(strconv.Itoa(rank)) }
+func (d Dir) RankLog(rank int) string { return d.RankLogPattern(strconv.Itoa(rank)) }
 
 // RankLogPattern is RankLog with placeholder (such as SLURM's "%t") instead of the rank.
-func (d Dir) RankLogPattern(placeholder string) string { return d.rankLog(placeholder) }
-
-func (d Dir) rankLog(rank string) string { return filepath.Join(d.Logs(), "rank-"+rank+".log") }
+func (d Dir) RankLogPattern(placeholder string) string {
+	return filepath.Join(d.Logs(), "rank-"+placeholder+".log")
+}
 
 // SchedulerLog returns the path of the job's own output.
 func (d Dir) SchedulerLog() string { return filepath.Join(d.Logs(), "scheduler.log") }

@@ -31,12 +31,18 @@ func WriteExitStatus(d Dir, jobID string, code int) error {
 
 // ForgetEnd removes what an earlier start has recorded about its end.
 func ForgetEnd(d Dir) error {
-	for _, path := range []string{d.ExitStatus(), d.EndingPath()} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("forget the end of an earlier start: %w", err)
-		}
+	if err := errors.Join(remove(d.ExitStatus()), remove(d.EndingPath())); err != nil {
+		return fmt.Errorf("forget the end of an earlier start: %w", err)
 	}
 	return ClearFailure(d)
+}
+
+// remove removes a file, if it is there.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // AppendLog appends a line to a log of the run.

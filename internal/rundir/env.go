@@ -36,21 +36,17 @@ func (v Var) String() string { return v.Name + "=" + v.Value }
 
 // Vars returns the variables of e that have a value, sorted by name.
 func (e Env) Vars() []Var {
+	noInstall := ""
+	if e.PluginDir != "" {
+		noInstall = "1"
+	}
 	vars := []Var{
-		{EnvXLANoInstall, ifSet(e.PluginDir, "1")},
+		{EnvXLANoInstall, noInstall},
 		{EnvData, e.Data}, {EnvDevices, e.Devices}, {EnvMPILibrary, e.MPILibrary}, {EnvOneDNN, e.OneDNN},
 		{EnvPlatform, e.Platform}, {EnvPluginDir, e.PluginDir}, {EnvRequeue, number(e.RequeueCode, 0)}, {EnvRestarts, number(e.Start, -1)},
 		{EnvDir, e.Dir.path}, {EnvCell, e.Cell}, {EnvStopped, e.Stopped}, {EnvXLAPath, e.PluginDir},
 	}
 	return slices.DeleteFunc(vars, func(v Var) bool { return v.Value == "" })
-}
-
-// ifSet returns then, or "" if value is empty.
-func ifSet(value, then string) string {
-	if value == "" {
-		return ""
-	}
-	return then
 }
 
 // number returns n + plus as text; "" if n is 0.

@@ -130,7 +130,7 @@ func ReadFailure(d Dir) (Failure, error) {
 
 // ClearFailure removes the record of a failure, because the run starts again.
 func ClearFailure(d Dir) error {
-	if err := os.Remove(d.FailurePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := remove(d.FailurePath()); err != nil {
 		return fmt.Errorf("forget the failure of an earlier start: %w", err)
 	}
 	return nil

@@ -21,18 +21,16 @@ func (d Dir) KeptAtFirst() string { return d.join(filepath.Join("kept", ".sessio
 // before it that has ended well and kept any, or else KeptAtFirst; "" if there is none. Values kept
 // by a failed start don't count.
 func (d Dir) KeptBefore(cell string) (string, error) {
-	m, err := ReadManifest(d)
+	names, err := d.finishedBefore(cell)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	at := slices.IndexFunc(m.Cells, func(c Cell) bool { return c.Name == cell })
-	for i := at - 1; i >= 0; i-- {
-		folder := d.KeptAfter(m.Cells[i].Name)
-		if _, err := os.Stat(folder); err == nil && IsFinished(d, m.Cells[i].Name) {
-			return folder, nil
+	for _, name := range names {
+		if _, err := os.Stat(d.KeptAfter(name)); err == nil {
+			return d.KeptAfter(name), nil
 		}
 	}
 	if _, err := os.Stat(d.KeptAtFirst()); err == nil {
@@ -66,19 +64,28 @@ func (d Dir) KeptOpenIn(cell string, rank int) string {
 // UnsavedBefore returns the last cell before a cell that has ended well although rank 0 did not
 // save its variables; "" if a later cell before it saved them.
 func (d Dir) UnsavedBefore(cell string) string {
-	m, err := ReadManifest(d)
-	if err != nil {
-		return ""
-	}
-	at := slices.IndexFunc(m.Cells, func(c Cell) bool { return c.Name == cell })
-	for i := at - 1; i >= 0; i-- {
-		name := m.Cells[i].Name
-		if _, err := os.Stat(d.KeptOpenIn(name, 0)); err == nil && IsFinished(d, name) {
+	names, _ := d.finishedBefore(cell) // KeptBefore returns the error.
+	for _, name := range names {
+		if _, err := os.Stat(d.KeptOpenIn(name, 0)); err == nil {
 			return name
 		}
-		if _, err := os.Stat(d.KeptAfter(name)); err == nil && IsFinished(d, name) {
+		if _, err := os.Stat(d.KeptAfter(name)); err == nil {
 			return ""
 		}
 	}
 	return ""
+}
+
+// finishedBefore returns the cells before a cell that have ended well, the last one first.
+func (d Dir) finishedBefore(cell string) (names []string, err error) {
+	m, err := ReadManifest(d)
+	for _, c := range m.Cells {
+		if c.Name == cell {
+			return names, err
+		}
+		if IsFinished(d, c.Name) {
+			names = slices.Insert(names, 0, c.Name)
+		}
+	}
+	return nil, err
 }

@@ -158,7 +158,7 @@ func (l *Lock) Release() error {
 	if l.Check() != nil {
 		return nil
 	}
-	if err := os.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := remove(l.path); err != nil {
 		return fmt.Errorf("release the lock %s: %w", l.path, err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -23,26 +24,12 @@ var uniqueEnd = regexp.MustCompile(`-\d{8}-\d{6}-[0-9a-f]{4}$`)
 // Slug turns any text into a safe file name: lower-case ASCII letters, digits and single dashes. It
 // is never empty, never begins with a dash, and has at most 40 characters.
 func Slug(text string) string {
-	var b strings.Builder
-	dash := false
-	for _, r := range text {
-		r = unicode.ToLower(r)
-		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			dash = b.Len() > 0
-			continue
-		}
-		if dash {
-			b.WriteByte('-')
-			dash = false
-		}
-		b.WriteRune(r)
-	}
-	slug := b.String()
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	slug := strings.Join(words, "-")
 	if len(slug) > maxSlug {
 		slug = strings.TrimRight(slug[:maxSlug], "-")
 	}
-	if slug == "" {
-		return "run"
-	}
-	return slug
+	return cmp.Or(slug, "run")
 }

@@ -57,7 +57,7 @@ func ReadProgress(d Dir) int64 {
 
 // ClearProgress removes the progress. Call it when a cell begins.
 func ClearProgress(d Dir) error {
-	if err := os.Remove(d.Progress()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := remove(d.Progress()); err != nil {
 		return fmt.Errorf("forget the progress of an earlier start: %w", err)
 	}
 	return nil

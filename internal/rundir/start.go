@@ -110,7 +110,7 @@ func MarkFinished(d Dir, cell string, n int) error {
 
 // Reopen forgets that a cell ended well, so that the next start runs it again.
 func Reopen(d Dir, cell string) error {
-	if err := os.Remove(d.finishedCell(cell)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := remove(d.finishedCell(cell)); err != nil {
 		return fmt.Errorf("run cell %s again: %w", cell, err)
 	}
 	return nil

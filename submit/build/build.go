@@ -132,10 +132,7 @@ func publish(tmp string, r *Result) error {
 	if err := os.RemoveAll(r.Dir); err != nil { // An existing folder is incomplete or changed.
 		return err
 	}
-	if err := os.Rename(tmp, r.Dir); err != nil {
-		return err
-	}
-	return nil
+	return os.Rename(tmp, r.Dir)
 }
 
 // compile runs go build once for all cells with the same flags.

@@ -1,13 +1,12 @@
 package build
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"gonbatch/internal/rundir"
@@ -15,7 +14,7 @@ import (
 )
 
 // Check compiles every program of the module, which m.Write has written to moduleDir, without
-// linking, and returns go vet's findings in the cells, and ignored errors of gonbatch's packages.
+// linking, and returns go vet's findings in the cells, and the calls whose error is ignored.
 // Mistakes in cells are an *Error. Findings of an earlier call for the same programs are reused.
 func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options) ([]Problem, error) {
 	tools, err := findToolchain(ctx, moduleDir, opt)
@@ -27,48 +26,21 @@ func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 		return nil, fmt.Errorf("check %s: %w", m.Notebook, err)
 	}
 	known := filepath.Join(opt.CacheDir, "check", hash[:32]+".json")
-	if problems, ok := readProblems(known); ok {
+	var problems []Problem
+	if rundir.ReadJSON(known, &problems) == nil {
 		return problems, nil
 	}
-	if err := compileOnly(ctx, m, tools); err != nil {
-		return nil, err
-	}
-	problems, err := vet(ctx, m, tools)
+	ignored, err := dropped(ctx, m, tools)
 	if err != nil {
 		return nil, err
 	}
-	ignored, err := dropped(ctx, m, tools)
+	problems, err = vet(ctx, m, tools)
 	if err != nil {
 		return nil, err
 	}
 	problems = append(problems, ignored...)
 	_ = writeProblems(known, problems) // If the cache is read-only for us, the next call checks again.
 	return problems, nil
-}
-
-// compileOnly compiles the programs to object files, as go list -export does to print their paths.
-// go vet compiles the test files.
-func compileOnly(ctx context.Context, m *export.Module, tools *toolchain) error {
-	for _, cells := range flagGroups(m) {
-		if err := checkFlags(m, cells[0]); err != nil {
-			return err
-		}
-		args := slices.Concat([]string{"list", "-export", "-f", "{{.Export}}"}, baseFlags, withoutCoverage(cells[0].BuildFlags))
-		if cells[0].Test {
-			args = append(args, "-test")
-		}
-		for _, cell := range cells {
-			args = append(args, "./"+cell.Name)
-		}
-		output, err := tools.run(ctx, args...)
-		if ctx.Err() != nil {
-			return fmt.Errorf("check %s: %w", m.Notebook, context.Cause(ctx))
-		}
-		if err != nil {
-			return flagsError(cells[0], newError(m, output, err))
-		}
-	}
-	return nil
 }
 
 // coverageFlags are go build's flags for coverage; true if they take a value.
@@ -88,14 +60,6 @@ func withoutCoverage(flags []string) (kept []string) {
 		}
 	}
 	return kept
-}
-
-func readProblems(path string) (problems []Problem, ok bool) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, false
-	}
-	return problems, json.Unmarshal(data, &problems) == nil
 }
 
 // keptChecks is how many results of checks stay in the cache; the newest stay.
@@ -121,19 +85,14 @@ func keepNewest(dir string, keep int) error {
 	if err != nil || len(entries) <= keep {
 		return err
 	}
-	type aged struct {
-		name string
-		time int64
-	}
-	var files []aged
+	var files []fs.FileInfo
 	for _, entry := range entries {
 		if info, err := entry.Info(); err == nil && strings.HasSuffix(entry.Name(), ".json") {
-			files = append(files, aged{entry.Name(), info.ModTime().UnixNano()})
+			files = append(files, info)
 		}
 	}
-	slices.SortFunc(files, func(a, b aged) int { return cmp.Compare(b.time, a.time) })
-	for _, file := range files[min(keep, len(files)):] {
-		if err := os.Remove(filepath.Join(dir, file.name)); err != nil {
+	for _, file := range beyond(keep, files) {
+		if err := os.Remove(filepath.Join(dir, file.Name())); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,7 @@
 //	var mistakes *build.Error
 //	if errors.As(err, &mistakes) {
 //		for _, p := range mistakes.Problems {
-//			fmt.Println(p.Cell, p.Line, p.Message)
+//			fmt.Println(p.Number, p.Line, p.Message)
 //		}
 //	}
 //	...

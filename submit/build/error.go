@@ -26,19 +26,8 @@ type Error struct {
 	Err error
 }
 
-// Problem is one mistake in a cell.
-type Problem struct {
-	// Ref is the cell.
-	nbcell.Ref
-	// Cell is the cell's number, as in Ref.
-	Cell int
-	// Line and Col are the position in the cell, from 1; 0 if unknown.
-	Line, Col int
-	// Message is the compiler's message, or a clearer one with the fix.
-	Message string
-	// SourceLine is the text of the line.
-	SourceLine string
-}
+// Problem is one mistake in a cell. Its message is the compiler's, or a clearer one with the fix.
+type Problem nbcell.Error
 
 // Error lists the problems, each with its line in the cell.
 func (e *Error) Error() string {
@@ -125,7 +114,7 @@ func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 		if found == nil {
 			continue
 		}
-		p = Problem{Ref: cell.Ref, Cell: cell.Number, Message: namePlaces(m, gocell.PlainExit(found[3]))}
+		p = Problem{Ref: cell.Ref, Message: namePlaces(m, gocell.PlainExit(found[3]))}
 		p.Message += declaredElsewhere(m, cell.Ref, p.Message)
 		p.Line, _ = strconv.Atoi(found[1])
 		col, _ := strconv.Atoi(found[2])
@@ -199,16 +188,9 @@ func programLine(program, file string, line int, trimmed string) string {
 func importProblem(m *export.Module, message string) (p Problem, ok bool) {
 	for _, path := range slices.Sorted(maps.Keys(m.ImportSites)) {
 		site := m.ImportSites[path]
-		if !mentions(message, path) {
-			continue
+		if mentions(message, path) {
+			return Problem{Ref: site.Ref, Line: site.Line, Message: importMessage(path, message), SourceLine: m.SourceLine(site)}, true
 		}
-		p = Problem{Ref: site.Ref, Cell: site.Number, Line: site.Line, Message: importMessage(path, message)}
-		for _, cell := range m.Sources {
-			if cell.Number == site.Number {
-				p.SourceLine = strings.Split(cell.Source, "\n")[site.Line-1]
-			}
-		}
-		return p, true
 	}
 	return p, false
 }

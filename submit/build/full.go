@@ -3,8 +3,10 @@ package build
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -31,37 +33,25 @@ func fullError(err error, root string) error {
 // makeRoom removes the builds that no run links to, and reports whether there were any. It skips
 // builds that another process has locked.
 func makeRoom(root string) (freed bool) {
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		return false
-	}
+	before := store.FolderSize(root)
+	entries, _ := os.ReadDir(root) // Builds that cannot be read, or removed, stay.
 	for _, entry := range entries {
-		dir := filepath.Join(root, entry.Name())
-		if !entryName.MatchString(entry.Name()) || linked(dir) {
-			continue
+		if dir := filepath.Join(root, entry.Name()); entryName.MatchString(entry.Name()) && !linked(dir) {
+			_ = removeBuild(dir)
 		}
-		_, before := os.Stat(dir)
-		_ = removeBuild(dir)
-		_, after := os.Stat(dir)
-		freed = freed || before == nil && after != nil
 	}
-	return freed
+	return store.FolderSize(root) < before
 }
 
 // linked reports whether a file in the folder has another hard link.
 func linked(dir string) bool {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return true
-	}
-	for _, entry := range entries {
+	return err != nil || slices.ContainsFunc(entries, func(entry fs.DirEntry) bool {
 		info, err := entry.Info()
 		if err != nil {
 			return true
 		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Nlink > 1 {
-			return true
-		}
-	}
-	return false
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		return !ok || stat.Nlink > 1
+	})
 }

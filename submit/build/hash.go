@@ -15,13 +15,12 @@ import (
 )
 
 // hashVersion changes when this package builds differently, so that old programs are not found.
-const hashVersion = "gonbatch build 2"
+const hashVersion = "gonbatch build 3"
 
 // contentHash returns the hash of everything the programs are made from: the module's files, the
 // cells' flags, the compiler and its settings, and go.mod's local replacement modules, including
 // gonbatch itself.
 func contentHash(m *export.Module, tools *toolchain) (string, error) {
-	tools.useFlags()
 	sum := sha256.New()
 	fmt.Fprintln(sum, hashVersion, baseFlags)
 	for _, name := range envNames {

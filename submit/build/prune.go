@@ -46,13 +46,18 @@ func prune(root string, keep int, now time.Time) error {
 			errs = append(errs, os.RemoveAll(filepath.Join(root, entry.Name())))
 		}
 	}
-	slices.SortFunc(builds, func(a, b fs.FileInfo) int {
-		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
-	})
-	for _, old := range builds[min(keep, len(builds)):] {
+	for _, old := range beyond(keep, builds) {
 		errs = append(errs, removeBuild(filepath.Join(root, old.Name())))
 	}
 	return errors.Join(errs...)
+}
+
+// beyond returns all but the newest keep files.
+func beyond(keep int, files []fs.FileInfo) []fs.FileInfo {
+	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	return files[min(keep, len(files)):]
 }
 
 // removeBuild removes a build and its lock, unless another process holds the lock.

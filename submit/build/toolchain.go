@@ -32,7 +32,8 @@ var envNames = []string{
 	"CGO_CFLAGS", "CGO_CPPFLAGS", "CGO_CXXFLAGS", "CGO_LDFLAGS",
 }
 
-// findToolchain asks the go command for its settings, and checks its version.
+// findToolchain asks the go command for its settings, and checks its version. GOFLAGS are our flags
+// and the user's, without those that would break the build.
 func findToolchain(ctx context.Context, dir string, opt Options) (*toolchain, error) {
 	t := &toolchain{command: opt.Go, dir: dir, environ: slices.Clone(opt.Env)}
 	if t.command == "" {
@@ -53,6 +54,9 @@ func findToolchain(ctx context.Context, dir string, opt Options) (*toolchain, er
 	if err := json.Unmarshal(out, &t.env); err != nil {
 		return nil, fmt.Errorf("%s env: %w", t.command, err)
 	}
+	flags := append([]string{"-mod=readonly", "-buildvcs=false"}, keptFlags(t.env["GOFLAGS"])...)
+	t.env["GOFLAGS"] = strings.Join(flags, " ")
+	t.environ = append(t.environ, "GOFLAGS="+t.env["GOFLAGS"])
 	return t, t.checkAge(t.env["GOVERSION"])
 }
 
@@ -83,13 +87,6 @@ func (t *toolchain) checkAge(have string) error {
 		t.command, have, module.Go.Version)
 }
 
-// useFlags sets GOFLAGS to our flags and the user's, without those that would break the build.
-func (t *toolchain) useFlags() {
-	flags := append([]string{"-mod=readonly", "-buildvcs=false"}, keptFlags(t.env["GOFLAGS"])...)
-	t.env["GOFLAGS"] = strings.Join(flags, " ")
-	t.environ = append(t.environ, "GOFLAGS="+t.env["GOFLAGS"])
-}
-
 // droppedFlags are flags in GOFLAGS that the build sets itself, or that change its result or
 // output.
 var droppedFlags = map[string]bool{
@@ -109,7 +106,7 @@ func keptFlags(goflags string) []string {
 	return kept
 }
 
-// run runs the go command and returns its standard output, or all output if it fails.
+// run runs the go command and returns its standard output, or its messages if it fails.
 func (t *toolchain) run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, t.command, args...)
 	cmd.Dir, cmd.Env = t.dir, t.environ
@@ -117,7 +114,7 @@ func (t *toolchain) run(ctx context.Context, args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return append(stderr.Bytes(), stdout.Bytes()...), err
+		return stderr.Bytes(), err
 	}
 	return stdout.Bytes(), nil
 }

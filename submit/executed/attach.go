@@ -15,17 +15,20 @@ import (
 	"gonbatch/submit"
 )
 
-// Attach makes the output of a program that has not started yet go to the recorder at socket; with
-// socket "", it only removes variables of an outer recorder. Call started when the program has
-// started, or could not, and ended when it has ended. This process's standard output is the log,
-// and cmd.Env names the cell.
-func Attach(socket string, cmd *exec.Cmd) (started, ended func(), err error) {
+// Attach makes the output of a cell's program that has not started yet go to the recorder at
+// socket; with socket "", it only removes variables of an outer recorder. Call started when the
+// program has started, or could not, and ended when it has ended. This process's standard output is
+// the log.
+func Attach(socket, cell string, cmd *exec.Cmd) (started, ended func(), err error) {
 	nothing := func() {}
 	cmd.Env = withoutPipes(cmd.Env)
 	if socket == "" {
 		return nothing, nothing, nil
 	}
-	p, err := connect(socket, cellOf(cmd.Env))
+	p, err := newPipes()
+	if err == nil {
+		err = ask(socket, request{Attach: cell}, p.theirs())
+	}
 	if err != nil { // The recorder has failed, or is on another node.
 		fmt.Fprintf(os.Stderr, lossNote, err)
 		p.close()
@@ -35,8 +38,9 @@ func Attach(socket string, cmd *exec.Cmd) (started, ended func(), err error) {
 		p.close()
 		return nil, nil, err
 	}
-	spare := p.newSpare(envOf(cmd.Env))
-	cmd.Env = slices.Concat(cmd.Env, p.environ(), resultFile(cmd.Env))
+	run := rundir.ReadEnv(submit.Shell{Environ: cmd.Env}.Getenv)
+	spare := p.newSpare(run)
+	cmd.Env = slices.Concat(cmd.Env, p.environ(), resultFile(run))
 	cmd.Stdout, cmd.Stderr = take(&p.out.write), take(&p.err.write)
 	return func() {
 		_ = cmd.Stdout.(*os.File).Close()
@@ -45,42 +49,17 @@ func Attach(socket string, cmd *exec.Cmd) (started, ended func(), err error) {
 	}, spare.end, nil
 }
 
-// envOf returns what an environment says about the run.
-func envOf(environ []string) rundir.Env {
-	return rundir.ReadEnv(submit.Shell{Environ: environ}.Getenv)
-}
-
 // lossNote is the line in the log that says that the notebook lacks output, and why.
 const lossNote = "[gonbatch: from here on the output is only in this log, not in executed.ipynb: %v]\n"
 
-// connect creates a program's pipes and passes their other ends to the recorder.
-func connect(socket, cell string) (pipes, error) {
-	p, err := newPipes()
-	if err != nil {
-		return p, err
-	}
-	return p, ask(socket, request{Attach: cell}, p.theirs()...)
-}
-
 // resultFile returns the variable with the file for the program's result, if it is in a run. It
 // removes what an earlier program has left there.
-func resultFile(environ []string) []string {
-	env := envOf(environ)
-	if !env.InRun() {
+func resultFile(run rundir.Env) []string {
+	if !run.InRun() {
 		return nil
 	}
-	_ = os.Remove(env.Dir.Result())
-	return []string{rundir.EnvResult + "=" + env.Dir.Result()}
-}
-
-// cellOf returns the cell that an environment names.
-func cellOf(environ []string) (cell string) {
-	for _, v := range environ {
-		if value, ok := strings.CutPrefix(v, rundir.EnvCell+"="); ok {
-			cell = value
-		}
-	}
-	return cell
+	_ = os.Remove(run.Dir.Result())
+	return []string{rundir.EnvResult + "=" + run.Dir.Result()}
 }
 
 // withoutPipes returns an environment without the variables of a recorder.

@@ -44,15 +44,12 @@ func readCell(cell *nbformat.Cell) (*bookCell, error) {
 	if _, err := cell.GetMetadata(papermillKey, &c.times); err != nil {
 		return nil, err
 	}
-	if raw := cell.Field("execution_count"); raw != nil {
-		if err := json.Unmarshal(raw, &c.count); err != nil {
-			return nil, fmt.Errorf("cell %d: execution_count: %w", cell.Number, err)
-		}
-	}
 	var outputs []json.RawMessage
-	if raw := cell.Field("outputs"); raw != nil {
-		if err := json.Unmarshal(raw, &outputs); err != nil {
-			return nil, fmt.Errorf("cell %d: outputs: %w", cell.Number, err)
+	for name, into := range map[string]any{"execution_count": &c.count, "outputs": &outputs} {
+		if raw := cell.Field(name); raw != nil {
+			if err := json.Unmarshal(raw, into); err != nil {
+				return nil, fmt.Errorf("cell %d: %s: %w", cell.Number, name, err)
+			}
 		}
 	}
 	for _, output := range outputs {
@@ -101,12 +98,7 @@ func joined(text any) string {
 
 // finished reports whether all of the job's cells made from this cell have succeeded.
 func (c *bookCell) finished() bool {
-	for _, name := range c.notes.Cells {
-		if !slices.Contains(c.notes.Done, name) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.notes.Cells, func(name string) bool { return !slices.Contains(c.notes.Done, name) })
 }
 
 // done notes that one of the job's cells made from c has succeeded, and reports whether all have

@@ -53,7 +53,7 @@ func Parameters(dir rundir.Dir) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return texts(e.times.Parameters), nil
+	return e.times.Parameters, nil
 }
 
 // counts reports whether a cell is part of the job.
@@ -77,7 +77,7 @@ func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 			return fmt.Errorf("%s did not succeed in run %s (its status is %s); start from this cell", name(cell), e.dir.Name(), old.times.Status)
 		}
 	}
-	if old, now := texts(e.times.Parameters), plan.Parameters; !maps.Equal(old, now) && len(old)+len(now) > 0 {
+	if old, now := e.times.Parameters, plan.Parameters; !maps.Equal(old, now) {
 		return fmt.Errorf("run %s had the parameters %s; this submission has %s; give the same ones, or run all cells", e.dir.Name(), options(old), options(now))
 	}
 	return nil
@@ -114,28 +114,13 @@ func (e *Earlier) Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, befo
 	for i, cell := range first(nb, plan, before) {
 		old[cell.Number] = e.cells[i]
 	}
-	return prepare(dir, nb, plan, func(cell *nbformat.Cell, notes *cellNotes) (*cellTimes, error) {
-		c := old[cell.Number]
-		if c == nil {
-			return nil, nil
-		}
-		notes.Done, notes.Reused = notes.Cells, c.notes.Reused
-		if notes.Reused == "" {
-			notes.Reused = e.dir.Name()
-		}
-		for _, field := range []string{"outputs", "execution_count"} {
-			if err := cell.SetField(field, c.cell.Field(field)); err != nil {
-				return nil, err
-			}
-		}
-		return &c.times, nil
-	})
+	return prepare(dir, nb, plan, e.dir.Name(), old)
 }
 
 // first returns the cells of the job before cell number `before`.
 func first(nb *nbformat.Notebook, plan Plan, before int) (cells []*nbformat.Cell) {
 	for _, cell := range nb.Cells {
-		if cell.Number < before && counts(cell, plan.leavesOut(cell.Number)) {
+		if cell.Number < before && counts(cell, slices.Contains(plan.LeftOut, cell.Number)) {
 			cells = append(cells, cell)
 		}
 	}
@@ -148,13 +133,4 @@ func name(cell *nbformat.Cell) string {
 		return "cell " + cell.Label()
 	}
 	return fmt.Sprintf("cell %s (id %s)", cell.Label(), cell.ID)
-}
-
-// texts returns the parameters as they were given.
-func texts(parameters map[string]any) map[string]string {
-	all := map[string]string{}
-	for name, value := range parameters {
-		all[name] = fmt.Sprint(value)
-	}
-	return all
 }

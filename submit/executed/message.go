@@ -1,6 +1,7 @@
 package executed
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,30 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// request is a program's request to connect its output to a server. It carries the program's
-// descriptors, in the order of feedFiles.
+// request asks the recorder to take the output of a cell's program. It carries the program's
+// descriptors, in the order of feedFiles. A resumed run may have another version's programs, so
+// requests and answers stay as they are.
 type request struct {
-	// Attach is the cell.
 	Attach string `json:"attach"`
 }
 
-// reply is the server's answer; Error is empty if the request succeeded.
+// reply is the recorder's answer; Error is empty if the request succeeded.
 type reply struct {
 	Error string `json:"error,omitempty"`
 }
 
 const (
-	// maxRequest is more than the size of any request.
-	maxRequest = 64 << 10
-	// feedFiles is the number of descriptors of an attach request: stdout, stderr and rich output
-	// to read, answers to write, one to hold as long as the recorder lives, and the log.
+	// feedFiles is the number of descriptors of a request: stdout, stderr and rich output to read,
+	// answers to write, one to hold as long as the recorder lives, and the log.
 	feedFiles = 6
 	// askLimit is how long an answer may take. A program must not wait forever for its recorder.
 	askLimit = 30 * time.Second
 )
 
-// ask sends a request to the server at a socket, with descriptors, and waits for the answer.
-func ask(socket string, r request, fds ...int) error {
+// ask sends a request to the recorder at a socket, with descriptors, and waits for the answer.
+func ask(socket string, r request, fds []int) error {
 	conn, err := net.DialTimeout("unix", socket, askLimit)
 	if err != nil {
 		return err
@@ -45,17 +44,10 @@ func ask(socket string, r request, fds ...int) error {
 	if err != nil {
 		return err
 	}
-	if len(data) > maxRequest {
-		return fmt.Errorf("a request of %d bytes, want at most %d", len(data), maxRequest)
-	}
 	if err := conn.SetDeadline(time.Now().Add(askLimit)); err != nil {
 		return err
 	}
-	var rights []byte
-	if len(fds) > 0 {
-		rights = unix.UnixRights(fds...)
-	}
-	if _, _, err := conn.(*net.UnixConn).WriteMsgUnix(data, rights, nil); err != nil {
+	if _, _, err := conn.(*net.UnixConn).WriteMsgUnix(data, unix.UnixRights(fds...), nil); err != nil {
 		return err
 	}
 	if err := conn.(*net.UnixConn).CloseWrite(); err != nil {
@@ -71,29 +63,18 @@ func ask(socket string, r request, fds ...int) error {
 	return nil
 }
 
-// receive reads a request and its descriptors.
+// receive reads a request and its descriptors. The error is io.EOF if there is none.
 func receive(conn *net.UnixConn) (r request, files []*os.File, err error) {
-	data := make([]byte, maxRequest)
+	text := make([]byte, 4<<10)
 	rights := make([]byte, unix.CmsgSpace(feedFiles*4))
-	n, oobn, _, _, err := conn.ReadMsgUnix(data, rights)
-	if err == nil && n == 0 {
-		err = io.EOF // Somebody only checked whether the socket is served.
-	}
-	if err != nil {
-		return r, nil, err
-	}
-	if files, err = filesOf(rights[:oobn]); err != nil {
-		return r, nil, err
-	}
-	rest, err := io.ReadAll(io.LimitReader(conn, int64(maxRequest-n)))
+	n, oobn, _, _, err := conn.ReadMsgUnix(text, rights)
 	if err == nil {
-		err = json.Unmarshal(append(data[:n], rest...), &r)
+		files, err = filesOf(rights[:oobn])
 	}
-	if err != nil {
-		closeAll(files)
-		return r, nil, fmt.Errorf("request: %w", err)
+	if err == nil {
+		err = json.NewDecoder(io.MultiReader(bytes.NewReader(text[:n]), conn)).Decode(&r)
 	}
-	return r, files, nil
+	return r, files, err
 }
 
 // filesOf takes the descriptors out of a control message. They can be read and closed concurrently.
@@ -119,10 +100,4 @@ func filesOf(control []byte) ([]*os.File, error) {
 		}
 	}
 	return files, nil
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		_ = f.Close()
-	}
 }

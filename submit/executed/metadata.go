@@ -61,16 +61,16 @@ type cellNotes struct {
 
 // runTimes is papermill's metadata of a notebook.
 type runTimes struct {
-	Parameters        map[string]any `json:"parameters"`
-	DefaultParameters map[string]any `json:"default_parameters"`
-	Environment       map[string]any `json:"environment_variables"`
-	Duration          *float64       `json:"duration"`
-	EndTime           *time.Time     `json:"end_time"`
-	Exception         *bool          `json:"exception"`
-	StartTime         *time.Time     `json:"start_time"`
-	InputPath         string         `json:"input_path"`
-	OutputPath        string         `json:"output_path"`
-	Version           string         `json:"version"`
+	Parameters        map[string]string `json:"parameters"`
+	DefaultParameters map[string]any    `json:"default_parameters"`
+	Environment       map[string]any    `json:"environment_variables"`
+	Duration          *float64          `json:"duration"`
+	EndTime           *time.Time        `json:"end_time"`
+	Exception         *bool             `json:"exception"`
+	StartTime         *time.Time        `json:"start_time"`
+	InputPath         string            `json:"input_path"`
+	OutputPath        string            `json:"output_path"`
+	Version           string            `json:"version"`
 }
 
 // runNotes is our own metadata of a run.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -17,15 +18,15 @@ import (
 // Outcome describes how a job ended.
 type Outcome struct {
 	// Code is the job's exit code.
-	Code int `json:"code"`
+	Code int
 	// Cell is the cell that ended the job; empty means the cell that ran last.
-	Cell string `json:"cell,omitempty"`
+	Cell string
 	// State is the state of a job that did not end by itself, such as "cancelled" or "timed out",
 	// and Reason is why.
-	State  string `json:"state,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	State  string
+	Reason string
 	// Failure is the rank that failed first, if known.
-	Failure *rundir.Failure `json:"failure,omitempty"`
+	Failure *rundir.Failure
 }
 
 // ok reports whether the job succeeded.
@@ -70,7 +71,7 @@ func Settle(dir rundir.Dir, now func() time.Time, o Outcome) error {
 		return nil
 	}
 	r, err := openRecorder(dir, now)
-	if err != nil || !r.unsettled(o) {
+	if err != nil || r.notes.State != running && (r.notes.State != pending || o.Code == 0) {
 		return err
 	}
 	r.mu.Lock()
@@ -78,12 +79,6 @@ func Settle(dir rundir.Dir, now func() time.Time, o Outcome) error {
 	r.mu.Unlock()
 	r.End(o)
 	return r.Save()
-}
-
-// unsettled reports whether the notebook lacks the job's end: the job was running, or failed before
-// it began.
-func (r *Recorder) unsettled(o Outcome) bool {
-	return r.notes.State == running || r.notes.State == pending && o.Code != 0
 }
 
 // failCell adds an error to the running cell or, if there is none, to the next that would have run.
@@ -118,7 +113,7 @@ func (r *Recorder) beginNext() {
 
 // describe returns the error output of a failed cell.
 func (r *Recorder) describe(c *bookCell, o Outcome) failure {
-	place := fmt.Sprintf("%s, cell %s", r.inputName(), cmp.Or(c.notes.Alias, c.cell.Label()))
+	place := fmt.Sprintf("%s, cell %s", path.Base(r.times.InputPath), cmp.Or(c.notes.Alias, c.cell.Label()))
 	if c.cell.ID != "" && c.notes.Alias == "" {
 		place += fmt.Sprintf(" (id %s)", c.cell.ID)
 	}
@@ -138,12 +133,6 @@ func (r *Recorder) describe(c *bookCell, o Outcome) failure {
 	f.Traceback = append(f.Traceback, rundir.LastLines(text, traceLines)...)
 	f.Traceback = append(f.Traceback, f.Name+": "+f.Value)
 	return f
-}
-
-// inputName returns the notebook's file name.
-func (r *Recorder) inputName() string {
-	path := r.times.InputPath
-	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
 // traceLines is the number of stderr's last lines in a traceback.

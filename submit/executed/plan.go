@@ -2,7 +2,10 @@ package executed
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"gonbatch/internal/nbformat"
@@ -35,31 +38,27 @@ func (p Plan) names(number int) (names []string) {
 	return names
 }
 
-// leavesOut reports whether a cell is not part of the job.
-func (p Plan) leavesOut(cell int) bool { return slices.Contains(p.LeftOut, cell) }
-
 // Prepare writes the executed notebook of a run that has not begun: without outputs, every cell
 // pending. It removes the outputs from nb.
 func Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan) error {
-	return prepare(dir, nb, plan, func(*nbformat.Cell, *cellNotes) (*cellTimes, error) { return nil, nil })
+	return prepare(dir, nb, plan, "", nil)
 }
 
-// prepare implements Prepare; reuse may add a cell's outputs from an earlier run.
-func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, reuse func(*nbformat.Cell, *cellNotes) (*cellTimes, error)) error {
+// prepare implements Prepare; old are the cells of an earlier run whose outputs are reused, by the
+// number of the cell that has them now.
+func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, earlier string, old map[int]*bookCell) error {
 	for _, cell := range nb.Cells {
 		if cell.Type != nbformat.Code {
 			continue
 		}
-		notes := cellNotes{Alias: cell.Alias, LeftOut: plan.leavesOut(cell.Number), Cells: plan.names(cell.Number)}
-		if err := prepareCell(cell, notes, reuse); err != nil {
+		notes := cellNotes{Alias: cell.Alias, LeftOut: slices.Contains(plan.LeftOut, cell.Number), Cells: plan.names(cell.Number)}
+		if err := prepareCell(cell, notes, earlier, old[cell.Number]); err != nil {
 			return fmt.Errorf("%s: %w", dir.Executed(), err)
 		}
 	}
 	run := cmp.Or(plan.Run, dir)
-	parameters := map[string]any{}
-	for name, value := range plan.Parameters {
-		parameters[name] = value
-	}
+	parameters := map[string]string{} // For papermill, not null.
+	maps.Copy(parameters, plan.Parameters)
 	err := nb.SetMetadata(papermillKey, runTimes{
 		Parameters: parameters, DefaultParameters: map[string]any{}, Environment: map[string]any{},
 		InputPath: plan.Input, OutputPath: run.Executed(), Version: plan.Version,
@@ -80,22 +79,15 @@ func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, reuse func(*nbfor
 	return rundir.WriteFileAtomic(dir.Executed(), data, 0o600)
 }
 
-func prepareCell(cell *nbformat.Cell, notes cellNotes, reuse func(*nbformat.Cell, *cellNotes) (*cellTimes, error)) error {
-	if err := cell.SetField("outputs", []any{}); err != nil {
-		return err
+// prepareCell removes a cell's outputs, or reuses those of old if that isn't nil.
+func prepareCell(cell *nbformat.Cell, notes cellNotes, earlier string, old *bookCell) error {
+	outputs, count, times := json.RawMessage("[]"), json.RawMessage(nil), cellTimes{Status: pending}
+	if old != nil {
+		notes.Done, notes.Reused = notes.Cells, cmp.Or(old.notes.Reused, earlier)
+		outputs, count, times = old.cell.Field("outputs"), old.cell.Field("execution_count"), old.times
 	}
-	if err := cell.SetField("execution_count", nil); err != nil {
-		return err
-	}
-	times, err := reuse(cell, &notes)
-	if err != nil {
-		return err
-	}
-	if times == nil {
-		times = &cellTimes{Status: pending}
-	}
-	if err := cell.SetMetadata(papermillKey, times); err != nil {
-		return err
-	}
-	return cell.SetMetadata(ownKey, notes)
+	return errors.Join(
+		cell.SetField("outputs", outputs), cell.SetField("execution_count", count),
+		cell.SetMetadata(papermillKey, times), cell.SetMetadata(ownKey, notes),
+	)
 }

@@ -10,12 +10,6 @@ import (
 	"gonbatch/submit/scratch"
 )
 
-// Recording is a run that is being recorded.
-type Recording struct {
-	*Server
-	folder string
-}
-
 // Record starts to record a run that begins now. The recorder's socket is in a local folder,
 // because the run directory's file system may not support sockets.
 func Record(shell submit.Shell, dir rundir.Dir, jobID string) (*Recording, error) {
@@ -28,30 +22,25 @@ func Record(shell submit.Shell, dir rundir.Dir, jobID string) (*Recording, error
 		return nil, err
 	}
 	scratch.Sweep(os.TempDir(), shell.Now())
-	r := &Recording{}
-	if r.folder, err = scratch.Make(scratch.Recorder); err != nil {
+	folder, err := scratch.Make(scratch.Recorder)
+	if err != nil {
 		return nil, err
 	}
 	recorder.Start(jobID, host)
-	r.Server, err = listen(r.Socket(), recorder, func(err error) { shell.Warn("%v", err) })
+	r, err := listen(filepath.Join(folder, scratch.Socket), recorder, func(err error) { shell.Warn("%v", err) })
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(r.folder))
+		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
+	r.folder = folder
 	return r, nil
 }
 
 // Socket returns the path of the recorder's socket.
-func (r *Recording) Socket() string { return filepath.Join(r.folder, scratch.Socket) }
-
-// End writes how the run ended.
-func (r *Recording) End(o Outcome) error { return errors.Join(r.Server.End(o), os.RemoveAll(r.folder)) }
-
-// Close writes the notebook in its current state.
-func (r *Recording) Close() error { return errors.Join(r.Server.Close(), os.RemoveAll(r.folder)) }
+func (s *Recording) Socket() string { return s.listener.Addr().String() }
 
 // EndJob writes with which exit code a job ended, in which cell.
-func (r *Recording) EndJob(code int, cell string, dir rundir.Dir) error {
-	return r.End(Outcome{Code: code, Cell: cell}.withFailure(dir))
+func (s *Recording) EndJob(code int, cell string, dir rundir.Dir) error {
+	return s.End(Outcome{Code: code, Cell: cell}.withFailure(dir))
 }
 
 // OutcomeOf returns the outcome of a job from its status.

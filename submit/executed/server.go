@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -23,8 +24,11 @@ const (
 	outputLimit = 5 * time.Second
 )
 
-// Server receives the output of programs through attach, and writes the notebook as it grows.
-type Server struct {
+// Recording is a run that is being recorded. It receives the output of programs through Attach, and
+// writes the notebook as it grows.
+type Recording struct {
+	// folder has the socket, and is removed with it; "" if it isn't ours.
+	folder   string
 	recorder *Recorder
 	listener *net.UnixListener
 	problem  func(error)
@@ -37,21 +41,21 @@ type Server struct {
 	once    sync.Once
 }
 
-// listen starts a server at a socket, which must be a path of less than 108 bytes on a local file
+// listen starts a recording at a socket, which must be a path of less than 108 bytes on a local file
 // system. problem gets later errors: a notebook that cannot be written does not end the job.
-func listen(socket string, r *Recorder, problem func(error)) (*Server, error) {
+func listen(socket string, r *Recorder, problem func(error)) (*Recording, error) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("recorder: %w", err)
 	}
-	s := &Server{recorder: r, listener: listener, problem: problem, stop: make(chan struct{})}
+	s := &Recording{recorder: r, listener: listener, problem: problem, stop: make(chan struct{})}
 	s.stopped.Go(s.accept)
 	s.stopped.Go(s.save)
 	return s, nil
 }
 
 // accept serves one request after another.
-func (s *Server) accept() {
+func (s *Recording) accept() {
 	for {
 		conn, err := s.listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
@@ -69,38 +73,39 @@ func (s *Server) accept() {
 }
 
 // serve answers one request.
-func (s *Server) serve(conn *net.UnixConn) error {
+func (s *Recording) serve(conn *net.UnixConn) error {
 	defer conn.Close() //nolint:errcheck // the answer is sent, or serve returns why not
 	if err := conn.SetDeadline(time.Now().Add(askLimit)); err != nil {
 		return err
 	}
 	r, files, err := receive(conn)
-	if err != nil {
+	if errors.Is(err, io.EOF) {
 		return err
 	}
-	if len(files) != feedFiles {
+	if err == nil && len(files) != feedFiles {
 		err = fmt.Errorf("a request with %s, want %d", plural.Of(len(files), "file"), feedFiles)
-	} else {
+	}
+	if err == nil {
 		s.Drain()
 		err = s.recorder.Begin(r.Attach)
 	}
+	answer := reply{}
 	if err != nil {
-		closeAll(files)
+		for _, f := range files {
+			_ = f.Close()
+		}
+		answer.Error = err.Error()
 	} else {
 		s.mu.Lock()
 		s.feed = newFeed(s.recorder, files)
 		s.mu.Unlock()
-	}
-	answer := reply{}
-	if err != nil {
-		answer.Error = err.Error()
 	}
 	return json.NewEncoder(conn).Encode(answer)
 }
 
 // Drain waits until the log and the notebook have all output of the last program, which must have
 // ended.
-func (s *Server) Drain() {
+func (s *Recording) Drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.feed != nil {
@@ -111,7 +116,7 @@ func (s *Server) Drain() {
 }
 
 // save writes the notebook from time to time if it has changed.
-func (s *Server) save() {
+func (s *Recording) save() {
 	pause := saveInterval
 	for {
 		select {
@@ -127,19 +132,19 @@ func (s *Server) save() {
 	}
 }
 
-// End notes how the job ended, writes the notebook and stops the server.
-func (s *Server) End(o Outcome) error {
+// End notes how the job ended, writes the notebook and stops the recording.
+func (s *Recording) End(o Outcome) error {
 	s.Drain()
 	s.recorder.End(o)
 	return s.Close()
 }
 
-// Close stops the server and writes the notebook in its current state.
-func (s *Server) Close() error {
+// Close stops the recording and writes the notebook in its current state.
+func (s *Recording) Close() error {
 	s.once.Do(func() {
 		close(s.stop)
 		_ = s.listener.Close()
 	})
 	s.stopped.Wait()
-	return s.recorder.Save()
+	return errors.Join(s.recorder.Save(), os.RemoveAll(s.folder))
 }

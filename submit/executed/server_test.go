@@ -62,7 +62,7 @@ func attachForTest() int {
 	cmd := exec.Command(os.Args[1], os.Args[2:]...)
 	cmd.Env = os.Environ()
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	started, ended, err := Attach(os.Getenv(rundir.EnvRecorder), cmd)
+	started, ended, err := Attach(os.Getenv(rundir.EnvRecorder), os.Getenv(rundir.EnvCell), cmd)
 	if err == nil {
 		err = cmd.Start()
 		started()
@@ -82,7 +82,7 @@ type job struct {
 	t        *testing.T
 	dir      rundir.Dir
 	recorder *Recorder
-	server   *Server
+	server   *Recording
 	socket   string
 }
 

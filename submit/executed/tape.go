@@ -143,14 +143,12 @@ func (t *tape) outputs(log string) []any {
 	list := []any{}
 	for i, it := range t.items {
 		if t.full && i == t.tailFrom && t.dropped > 0 {
-			list = append(list, stream{"stream", "stderr", t.note(log)})
+			text := fmt.Sprintf("\n[gonbatch: %d bytes of output are left out here; %s has them all]\n", t.dropped, log)
+			list = append(list, stream{"stream", "stderr", text})
 		}
-		switch {
-		case it.stream == "":
+		if it.stream == "" {
 			list = append(list, it.rich)
-		case t.full && i == t.tailFrom && t.dropped > 0:
-			list = append(list, stream{"stream", it.stream, string(wholeLine(it.text.Bytes()))})
-		default:
+		} else {
 			list = append(list, stream{"stream", it.stream, it.text.String()})
 		}
 	}
@@ -159,19 +157,6 @@ func (t *tape) outputs(log string) []any {
 		list = append(list, stream{"stream", "stderr", text})
 	}
 	return list
-}
-
-func (t *tape) note(log string) string {
-	return fmt.Sprintf("\n[gonbatch: %d bytes of output are left out here; %s has them all]\n", t.dropped, log)
-}
-
-// wholeLine cuts text to begin with its first whole line, if that is near.
-func wholeLine(text []byte) []byte {
-	const near = 1 << 10
-	if i := bytes.IndexByte(text[:min(near, len(text))], '\n'); i >= 0 {
-		return text[i+1:]
-	}
-	return text
 }
 
 // stream is an output of plain text.

@@ -3,8 +3,8 @@ package export
 import (
 	"cmp"
 	"fmt"
-	"go/build"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/gomodule"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export/decl"
@@ -23,8 +24,8 @@ import (
 	"gonbatch/submit/export/program"
 )
 
-// defaultModulePath is the exported module's path if Options has none.
-const defaultModulePath = "notebook"
+// modulePath is the exported module's path.
+const modulePath = "notebook"
 
 // Options configure an export.
 type Options struct {
@@ -33,8 +34,6 @@ type Options struct {
 	Cells []string
 	// SourceDir is gonbatch's own source tree, from source.Dir, for go.mod.
 	SourceDir string
-	// ModulePath is the module's path; empty is DefaultModulePath.
-	ModulePath string
 	// ModuleCache is the folder of downloaded modules, for looking up package names; empty is Go's
 	// default.
 	ModuleCache string
@@ -65,7 +64,10 @@ func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, cell := range codeCells(e.cells, e.picks) {
+	for _, cell := range e.cells {
+		if !cell.IsCode() || e.picks.leftOut(cell) {
+			continue
+		}
 		if err := e.cell(cell); err != nil {
 			return nil, err
 		}
@@ -75,35 +77,25 @@ func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 
 // exporter holds the state of one export.
 type exporter struct {
-	cells []*nbcell.Cell
-	// dir is the notebook's folder.
-	dir     string
+	Options
+	cells   []*nbcell.Cell
 	picks   picks
 	session *session
 	namer   namer
 	mod     *modfile.File
-	// resolved is Options.Resolved.
-	resolved Resolved
-	names    *gomod.Names
-	module   *Module
-	all      []rundir.Cell // including those not picked
-	imports  map[string]bool
-	// shown are the declarations that an earlier program has already, and script is Options.Script.
-	shown  map[*decl.Decl]bool
-	script bool
-	// kept is Options.Kept, and skipped are the main cells so far that are not picked.
-	kept    bool
+	names   *gomod.Names
+	module  *Module
+	all     []rundir.Cell // including those not picked
+	imports map[string]bool
+	// shown are the declarations that an earlier program has already.
+	shown map[*decl.Decl]bool
+	// skipped are the main cells so far that are not picked.
 	skipped []*nbcell.Cell
 }
 
 // newExporter prepares an export: it reads go.mod and describes the cells.
 func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
-	if opt.ModulePath == "" {
-		opt.ModulePath = defaultModulePath
-	}
-	if opt.ModuleCache == "" {
-		opt.ModuleCache = filepath.Join(filepath.SplitList(build.Default.GOPATH + string(filepath.ListSeparator))[0], "pkg", "mod")
-	}
+	opt.ModuleCache = cmp.Or(opt.ModuleCache, gomodule.CacheDir(os.Getenv))
 	sourceDir, err := filepath.Abs(opt.SourceDir)
 	if err != nil {
 		return nil, err
@@ -112,7 +104,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := gomod.Library(sourceDir, opt.ModulePath)
+	own, err := gomod.Library(sourceDir, modulePath)
 	mod := own
 	if err == nil && opt.Resolved.GoMod != nil {
 		mod, err = modfile.Parse("go.mod", opt.Resolved.GoMod, nil)
@@ -122,10 +114,10 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	}
 	cells := nbcell.Describe(nb)
 	e := &exporter{
-		cells: cells, dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
+		Options: opt, cells: cells, picks: opt.Cells, session: newSession(dir), mod: mod,
 		namer:   namer{cells, map[string]bool{}},
 		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
-		imports: map[string]bool{}, shown: map[*decl.Decl]bool{}, script: opt.Script, kept: opt.Kept,
+		imports: map[string]bool{}, shown: map[*decl.Decl]bool{},
 	}
 	e.session.packages = newPackages(e.names, own, opt.Resolved)
 	e.session.params.Values, e.session.params.Places = opt.Parameters, opt.ParameterPlaces
@@ -153,7 +145,7 @@ func (e *exporter) cell(cell *nbcell.Cell) error {
 		name = e.namer.name(cell)
 		picked = e.picks.wants(name, cell)
 	}
-	for _, sh := range e.session.takeShells() {
+	for _, sh := range e.session.shells {
 		e.addShell(cell, sh, picked)
 	}
 	if main == nil {
@@ -180,13 +172,13 @@ func (e *exporter) program(made rundir.Cell, cell *nbcell.Cell, main *decl.Decl)
 	// tests.
 	imports := e.session.decls.Imports()
 	hasDot := slices.ContainsFunc(imports, func(imp *decl.Import) bool { return imp.Name == "." })
-	decls := decl.Needed(e.session.decls.All(), main, func(d *decl.Decl) bool { return hasDot || made.Test || !e.shown[d] && !e.script })
+	decls := decl.Needed(e.session.decls.All(), main, func(d *decl.Decl) bool { return hasDot || made.Test || !e.shown[d] && !e.Script })
 	for _, d := range decls {
 		e.shown[d] = true
 	}
 	return program.Program{
 		Made: made, Cell: cell, Cells: e.cells, Decls: decls, Main: main,
-		Imports: imports, Script: e.script,
+		Imports: imports, Script: e.Script,
 	}
 }
 
@@ -204,7 +196,7 @@ func (e *exporter) addMain(cell *nbcell.Cell, name string, main *decl.Decl) erro
 			e.module.Commands = append(e.module.Commands, command)
 		}
 	}
-	data, imports, open, err := e.program(made, cell, main).Render(e.names, e.resolved.Imports[name])
+	data, imports, open, err := e.program(made, cell, main).Render(e.names, e.Resolved.Imports[name])
 	if err != nil {
 		return err
 	}
@@ -221,7 +213,7 @@ func (e *exporter) addMain(cell *nbcell.Cell, name string, main *decl.Decl) erro
 		e.session.notes = append(e.session.notes, e.session.findings.OfProgram()...)
 	}
 	e.module.Files[made.Source()] = data
-	if keeps := program.Keeps(imports); (keeps || program.Logs(imports)) && !e.script {
+	if keeps := program.Keeps(imports); (keeps || program.Logs(imports)) && !e.Script {
 		e.module.Files[path.Join(path.Dir(made.Source()), logFile(made))] = []byte(gocell.LogSource(true, keeps))
 	}
 	if script := made.Script(); script != "" {
@@ -258,7 +250,7 @@ func (e *exporter) finish() (*Module, error) {
 		return nil, fmt.Errorf("export %s: %w", m.Notebook, err)
 	}
 	m.Imports = slices.Sorted(maps.Keys(e.imports))
-	if e.script {
+	if e.Script {
 		if err := m.checkScript(); err != nil {
 			return nil, err
 		}
@@ -275,8 +267,8 @@ func (e *exporter) finish() (*Module, error) {
 
 // moduleFiles adds the resolved go.mod and go.sum, or else gonbatch's own.
 func (e *exporter) moduleFiles() error {
-	if e.resolved.GoMod != nil {
-		e.module.Files["go.mod"], e.module.Files["go.sum"] = e.resolved.GoMod, e.resolved.GoSum
+	if e.Resolved.GoMod != nil {
+		e.module.Files["go.mod"], e.module.Files["go.sum"] = e.Resolved.GoMod, e.Resolved.GoSum
 		return nil
 	}
 	files, err := gomod.Files(e.mod, e.module.SourceDir)

@@ -31,21 +31,8 @@ type kept struct {
 	new map[string]bool
 }
 
-// add keeps variables.
-func (k *kept) add(names []string, m played) {
-	if k.at == nil {
-		k.at = map[string]played{}
-	}
-	for _, name := range names {
-		k.at[name] = m
-	}
-}
-
 // drop forgets variables and their values.
 func (k *kept) drop(names ...string) {
-	if k.new == nil {
-		k.new = map[string]bool{}
-	}
 	for _, name := range names {
 		delete(k.at, name)
 		k.new[name] = true
@@ -60,7 +47,9 @@ func (s *session) keep(m played) error {
 		return m.errorf("%v", err)
 	}
 	if !change.Drop {
-		s.kept.add(change.Names, m)
+		for _, name := range change.Names {
+			s.kept.at[name] = m
+		}
 		return nil
 	}
 	for _, name := range change.Names {
@@ -85,7 +74,7 @@ func (s *session) addKept(cell *nbcell.Cell, main *decl.Decl) {
 		fmt.Fprintf(&vars, "%q: %s, ", name, pointer)
 		fmt.Fprintf(&declared, "%q: %q, ", name, s.declared(name))
 	}
-	s.kept.new = nil
+	clear(s.kept.new)
 	s.decls.AddImport(cell, program.KeepName, gocell.KeepPackage)
 	s.decls.AddFunc(decl.NewFunc(cell, program.KeptFunc, fmt.Sprintf("func %s() %s.Vars { return %s.Vars{%s} }", program.KeptFunc, program.KeepName, program.KeepName, strings.TrimSuffix(vars.String(), ", ")), 1))
 	s.decls.AddFunc(decl.NewFunc(cell, keepInit, fmt.Sprintf("func init() { %s().Load(%s.Declared{%s}) }", program.KeptFunc, program.KeepName, strings.TrimSuffix(declared.String(), ", ")), 1))
@@ -143,27 +132,21 @@ const newMark = "new "
 
 // warnOfInitial warns about kept variables that might have other values if all cells ran.
 func (e *exporter) warnOfInitial(cell *nbcell.Cell) {
-	if e.kept {
+	if e.Kept {
 		return
 	}
 	var names, numbers []string
-	for _, name := range slices.Sorted(maps.Keys(e.session.kept.at)) {
-		set := false
-		for _, other := range e.skipped {
-			set = set || uses(other.Source, name)
-		}
-		if set {
-			names = append(names, name)
-		}
-	}
 	for _, other := range e.skipped {
-		if slices.ContainsFunc(names, func(name string) bool { return uses(other.Source, name) }) {
-			numbers = append(numbers, other.Label())
+		used := slices.DeleteFunc(slices.Collect(maps.Keys(e.session.kept.at)), func(name string) bool { return !uses(other.Source, name) })
+		if len(used) > 0 {
+			names, numbers = append(names, used...), append(numbers, other.Label())
 		}
 	}
 	if len(names) == 0 {
 		return
 	}
+	slices.Sort(names)
+	names = slices.Compact(names)
 	begin, it := "the kept variable "+names[0]+" begins with its initial value", "it"
 	if len(names) > 1 {
 		begin, it = "the kept variables "+plural.And(names)+" begin with their initial values", "them"

@@ -3,6 +3,7 @@ package export
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export/input"
@@ -48,6 +49,16 @@ type CellSource struct {
 	Source string
 	// LeftOut is set if a tag leaves the cell out of the job.
 	LeftOut bool
+}
+
+// SourceLine returns the text of a line of a code cell; "" if there is no such line.
+func (m *Module) SourceLine(site nbcell.Site) string {
+	for _, cell := range m.Sources {
+		if lines := strings.Split(cell.Source, "\n"); cell.Number == site.Number && site.Line >= 1 && site.Line <= len(lines) {
+			return lines[site.Line-1]
+		}
+	}
+	return ""
 }
 
 // Programs returns the cells that are compiled.

@@ -13,11 +13,6 @@ import (
 // picks are the arguments of --cell.
 type picks []string
 
-// direct reports whether one of the picks names the cell by tag, id or number.
-func (p picks) direct(cell *nbcell.Cell) bool {
-	return slices.ContainsFunc(p, func(pick string) bool { return names(pick, cell) })
-}
-
 // names reports whether a pick is a tag, the id or the number of the cell.
 func names(pick string, cell *nbcell.Cell) bool {
 	return cell.HasTag(pick) || pick != "" && pick == cell.ID || pick == cell.Label()
@@ -32,7 +27,7 @@ func (p picks) leftOut(cell *nbcell.Cell) bool {
 
 // wants reports whether the cell, called name in the job, is picked; without picks all cells are.
 func (p picks) wants(name string, cell *nbcell.Cell) bool {
-	return len(p) == 0 || slices.Contains(p, name) || p.direct(cell)
+	return len(p) == 0 || slices.ContainsFunc(p, func(pick string) bool { return pick == name || names(pick, cell) })
 }
 
 // check returns an error for a pick that matches no cell.
@@ -77,9 +72,4 @@ func choices(names []string) string {
 		return ""
 	}
 	return "\nthe notebook's cells are " + strings.Join(names, ", ")
-}
-
-// codeCells returns the code cells that are not left out.
-func codeCells(cells []*nbcell.Cell, p picks) []*nbcell.Cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(cell *nbcell.Cell) bool { return !cell.IsCode() || p.leftOut(cell) })
 }

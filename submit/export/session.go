@@ -3,7 +3,6 @@ package export
 import (
 	"fmt"
 	"regexp"
-	"slices"
 
 	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/decl"
@@ -48,7 +47,10 @@ type session struct {
 
 // newSession returns the session of a kernel that has just started.
 func newSession(notebookDir string) *session {
-	return &session{notebookDir: notebookDir, decls: decl.NewSet(), findings: pitfall.NewFindings(), env: map[string]string{}}
+	return &session{
+		notebookDir: notebookDir, decls: decl.NewSet(), findings: pitfall.NewFindings(), env: map[string]string{},
+		kept: kept{at: map[string]played{}, new: map[string]bool{}},
+	}
 }
 
 // warn adds a warning about something that the exported programs do without.
@@ -62,6 +64,7 @@ func (s *session) run(cell *nbcell.Cell) (main *decl.Decl, err error) {
 	source := gocell.TypedParameters(gocell.PlainLines(cell.Source), s.sources)
 	s.sources = append(s.sources, source)
 	code := gocell.Parse(source)
+	s.shells = nil
 	s.checkTags(cell)
 	s.mayFail = cell.HasTag(nbcell.MayFailTag) || code.Has(gocell.AllowFail)
 	s.isTest, s.capture = code.Has(gocell.Test), script.Capture{}
@@ -140,7 +143,8 @@ func (s *session) parse(cell *nbcell.Cell, file gocell.File) (*decl.Cell, error)
 	if err != nil {
 		return nil, err
 	}
-	s.notes = slices.Concat(s.notes, s.findings.Add(code), s.flags.Add(code))
+	s.findings.Add(code)
+	s.flags.Add(code)
 	if !cell.HasParameters() {
 		s.warnOfRedeclared(cell, decls)
 	}

@@ -10,17 +10,11 @@ import (
 	"gonbatch/submit/export/script"
 )
 
-// shellCommand is a shell line or cell, with its environment and folder.
+// shellCommand is a cell of the job for a shell line or cell, as yet without a name.
 type shellCommand struct {
-	line int
-	// title is the notebook's command, shortened to one line.
-	title string
+	made rundir.Cell
 	// run are the script lines that run it.
 	run string
-	env map[string]string
-	dir string
-	// mayFail lets the job continue after a failure.
-	mayFail bool
 }
 
 // queue adds a command that becomes a cell of the job.
@@ -28,17 +22,11 @@ func (s *session) queue(m played, run string) error {
 	if strings.ContainsRune(run, 0) {
 		return m.errorf("the shell command has a NUL byte; remove it")
 	}
-	s.shells = append(s.shells, shellCommand{
-		line: m.Line, title: shortened(string(m.Mark) + m.Text), run: run, env: maps.Clone(s.env), dir: s.dir, mayFail: s.mayFail,
-	})
+	s.shells = append(s.shells, shellCommand{run: run, made: rundir.Cell{
+		Number: m.cell.Number, Alias: m.cell.Alias, ID: m.cell.ID, Line: m.Line, Title: shortened(string(m.Mark) + m.Text),
+		Env: maps.Clone(s.env), Dir: s.dir, Shell: true, Once: true, MayFail: s.mayFail,
+	}})
 	return nil
-}
-
-// takeShells returns the last cell's commands and forgets them.
-func (s *session) takeShells() []shellCommand {
-	shells := s.shells
-	s.shells = nil
-	return shells
 }
 
 // shellLine handles a ! line.
@@ -104,16 +92,14 @@ func (m played) body() string {
 
 // addShell adds a cell of the job for a shell command.
 func (e *exporter) addShell(cell *nbcell.Cell, sh shellCommand, picked bool) {
-	name := e.namer.unique(e.namer.shell(cell))
-	made := rundir.Cell{
-		Name: name, Number: cell.Number, Alias: cell.Alias, ID: cell.ID, Env: sh.env, Dir: sh.dir,
-		Line: sh.line, Title: sh.title, Shell: true, Once: true, MayFail: sh.mayFail,
-	}
+	made := sh.made
+	made.Name = e.namer.unique("shell-" + e.namer.label(cell)) // The heading names the main cell.
 	e.all = append(e.all, made)
-	if !picked && !e.picks.wants(name, cell) {
+	if !picked && !e.picks.wants(made.Name, cell) {
 		return
 	}
-	e.module.Files[made.Script()] = scriptOf(cell, nbcell.Printable(fmt.Sprintf("%s, line %d: %s", cell.Ref, sh.line, sh.title)), sh.mayFail).Command(sh.run)
+	place := nbcell.Printable(fmt.Sprintf("%s, line %d: %s", cell.Ref, made.Line, made.Title))
+	e.module.Files[made.Script()] = scriptOf(cell, place, made.MayFail).Command(sh.run)
 	e.module.Cells = append(e.module.Cells, made)
 }
 
@@ -121,10 +107,6 @@ func (e *exporter) addShell(cell *nbcell.Cell, sh shellCommand, picked bool) {
 func scriptOf(cell *nbcell.Cell, place string, mayFail bool) script.Script {
 	return script.Script{Notebook: cell.Ref.Notebook, Place: place, MayFail: mayFail}
 }
-
-// shell returns the prefix for the names of the job's cells that run a cell's shell commands. It
-// never comes from the heading, which names the main cell.
-func (n *namer) shell(cell *nbcell.Cell) string { return "shell-" + n.label(cell) }
 
 // titleLimit is the maximum length of a command in messages.
 const titleLimit = 60

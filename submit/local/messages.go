@@ -1,6 +1,8 @@
 package local
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -9,9 +11,9 @@ import (
 // messages takes what mpirun and the launchers of the ranks say themselves: it is shown, and
 // appended to the scheduler's log. Several commands may write at the same time.
 type messages struct {
-	mu   sync.Mutex
-	all  io.Writer
-	kept *lossy
+	mu          sync.Mutex
+	shown, kept lossy
+	log         *os.File
 }
 
 // openMessages opens the scheduler's log.
@@ -20,16 +22,21 @@ func (s *start) openMessages() (*messages, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := &lossy{out: log}
-	return &messages{all: io.MultiWriter(&screen{out: s.Err}, kept), kept: kept}, nil
+	return &messages{shown: lossy{out: s.Err}, kept: lossy{out: log}, log: log}, nil
 }
 
 // Write never fails.
 func (m *messages) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.all.Write(p)
+	_, _ = m.shown.Write(p)
+	return m.kept.Write(p)
 }
 
-// close closes the log.
-func (m *messages) close(w io.Writer) { m.kept.close(w) }
+// close closes the log, and prints a warning if it lacks output: some file systems report a full
+// disk only now.
+func (m *messages) close(w io.Writer) {
+	if err := cmp.Or(m.kept.err, m.log.Close()); err != nil {
+		fmt.Fprintf(w, "warning: a part of the output is in no log: %v\n", err)
+	}
+}

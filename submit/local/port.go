@@ -2,7 +2,6 @@ package local
 
 import (
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -10,38 +9,28 @@ import (
 // port is a port of the loopback address that this process keeps for rank 0: a socket is bound to
 // it, but doesn't listen. Only processes of this user that ask to share the port, as rank 0 does,
 // can listen there, and no other process is given it.
-type port struct {
-	number int
-	socket int
-}
+type port struct{ number, socket int }
 
 // reservePort reserves any free port.
 func reservePort() (port, error) {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return port{}, reserveError("socket", err)
+		return port{}, fmt.Errorf("reserve a port for the ranks: socket: %w", err)
 	}
-	p := port{socket: socket}
 	// Without SO_REUSEADDR, which would let any process have it that asks for this too.
-	if err := unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
-		p.close()
-		return port{}, reserveError("setsockopt", err)
+	err = unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+	if err == nil {
+		err = unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
 	}
-	if err := unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		p.close()
-		return port{}, reserveError("bind", err)
+	var name unix.Sockaddr
+	if err == nil {
+		name, err = unix.Getsockname(socket)
 	}
-	name, err := unix.Getsockname(socket)
 	if err != nil {
-		p.close()
-		return port{}, reserveError("getsockname", err)
+		_ = unix.Close(socket)
+		return port{}, fmt.Errorf("reserve a port for the ranks: %w", err)
 	}
-	p.number = name.(*unix.SockaddrInet4).Port
-	return p, nil
-}
-
-func reserveError(call string, err error) error {
-	return fmt.Errorf("reserve a port for the ranks: %w", os.NewSyscallError(call, err))
+	return port{name.(*unix.SockaddrInet4).Port, socket}, nil
 }
 
 // close gives the port up.

@@ -179,14 +179,14 @@ func TestFailureIsForgotten(t *testing.T) {
 func TestFailsWithRequeueCode(t *testing.T) {
 	for tasks, mpi := range map[int]string{1: "", 2: "mpirun.openmpi", 3: noMPI} {
 		spec := newSpec(t, tasks, [2]string{"train", "exit 75"})
-		var errOut bytes.Buffer
-		err := Runner{Out: &errOut, Err: &errOut, LookPath: lookOnly(mpi)}.Run(t.Context(), staged(t, spec))
+		var out, errOut bytes.Buffer
+		err := Runner{Out: &out, Err: &errOut, LookPath: lookOnly(mpi)}.Run(t.Context(), staged(t, spec))
 		var job *submit.JobError
 		if !errors.As(err, &job) || job.Status.State != submit.Failed || job.Status.ExitCode != 1 {
 			t.Errorf("%d ranks: error %v, want that it has failed\n%s", tasks, err, &errOut)
 		}
-		if !strings.Contains(errOut.String(), rundir.Unasked) {
-			t.Errorf("%d ranks: nothing says why:\n%s", tasks, &errOut)
+		if said := out.String() + errOut.String(); !strings.Contains(said, rundir.Unasked) {
+			t.Errorf("%d ranks: nothing says why:\n%s", tasks, said)
 		}
 	}
 }

@@ -39,7 +39,7 @@ type Runner struct {
 // *submit.JobError. When ctx ends, it tells the running cell to save and stop; if the cell has
 // saved, the error is a *submit.JobError with the state submit.Stopped.
 func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
-	out := &screen{out: r.Out}
+	out := &lossy{out: r.Out}
 	r.Out = out
 	s := &start{Runner: r, ctx: ctx, spec: spec, stops: make(chan job.Stop, 2)}
 	if spec.Tasks() > 1 {
@@ -53,7 +53,7 @@ func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 		fmt.Fprintln(r.Err, s.failed(1))
 	}}
 	err := s.result(s.job.Run())
-	if err == nil && out.err != nil {
+	if err == nil && out.err != nil && !errors.Is(out.err, syscall.EPIPE) {
 		s.warnUnshown(out.err)
 	}
 	return err
@@ -184,19 +184,35 @@ func (s *start) warnFull() {
 
 // showing shows new text of rank 0's log while run runs.
 func (s *start) showing(run func() (int, error)) (int, error) {
-	tail, err := newLogTail(s.spec.RunDir.RankLog(0), s.Out)
-	if err != nil {
+	log := submit.NewTail(s.spec.RunDir.RankLog(0))
+	if _, err := log.Copy(io.Discard); err != nil { // Earlier cells have shown it.
 		return 0, err
 	}
-	stop := tail.start()
+	end, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- s.show(log, end) }()
 	code, err := run()
 	if s.Drain != nil {
 		s.Drain()
 	}
-	if tailErr := stop(); tailErr != nil {
-		s.warnUnshown(tailErr)
+	close(end)
+	if err := <-ended; err != nil {
+		s.warnUnshown(err)
 	}
 	return code, err
+}
+
+// show shows a log as it grows, until end is closed.
+func (s *start) show(log *submit.Tail, end <-chan struct{}) error {
+	for last := false; ; {
+		if _, err := log.Copy(s.Out); err != nil || last {
+			return err
+		}
+		select {
+		case <-end:
+			last = true
+		case <-time.After(logInterval):
+		}
+	}
 }
 
 // warnUnshown warns that output was not shown. That changes nothing about how the run ended.

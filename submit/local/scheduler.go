@@ -32,9 +32,8 @@ type Scheduler struct {
 	gpus  func() int
 	shell submit.Shell
 
-	mu sync.Mutex
 	// jobs holds functions that end the jobs in this process, by run directory.
-	jobs map[rundir.Dir]context.CancelCauseFunc
+	jobs sync.Map
 }
 
 var _ submit.Foreground = (*Scheduler)(nil)
@@ -44,7 +43,7 @@ var _ submit.Foreground = (*Scheduler)(nil)
 func New(shell submit.Shell, locate func(*submit.JobError)) *Scheduler {
 	return &Scheduler{
 		runner: Runner{Out: shell.Out, Err: shell.Err, Environ: shell.Environ, Locate: locate},
-		gpus:   gpus, shell: shell, jobs: map[rundir.Dir]context.CancelCauseFunc{},
+		gpus:   gpus, shell: shell,
 	}
 }
 
@@ -108,8 +107,8 @@ func (s *Scheduler) Submit(_ context.Context, spec submit.JobSpec) (submit.Job, 
 func (s *Scheduler) Run(ctx context.Context, spec submit.JobSpec) (submit.Status, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.note(spec.RunDir, cancel)
-	defer s.note(spec.RunDir, nil)
+	s.jobs.Store(spec.RunDir, cancel)
+	defer s.jobs.Delete(spec.RunDir)
 	runner := s.runner
 	recording, err := s.record(spec, &runner)
 	if err != nil {
@@ -153,17 +152,6 @@ func codeOf(status submit.Status) int {
 	return cmp.Or(status.ExitCode, 1)
 }
 
-// note stores the function that ends a job in this process; nil removes it.
-func (s *Scheduler) note(dir rundir.Dir, cancel context.CancelCauseFunc) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if cancel == nil {
-		delete(s.jobs, dir)
-	} else {
-		s.jobs[dir] = cancel
-	}
-}
-
 // statusOf returns a job's status at its end, from the error of its Run.
 func statusOf(err error) submit.Status {
 	var job *submit.JobError
@@ -204,11 +192,8 @@ func abandoned(m rundir.Manifest) bool {
 // Cancel tells the job to save and stop, through the process that runs it, which records how it
 // ends.
 func (s *Scheduler) Cancel(_ context.Context, job submit.Job) error {
-	s.mu.Lock()
-	cancel := s.jobs[job.Dir]
-	s.mu.Unlock()
-	if cancel != nil {
-		cancel(submit.Interrupt{Signal: syscall.SIGTERM})
+	if cancel, here := s.jobs.Load(job.Dir); here {
+		cancel.(context.CancelCauseFunc)(submit.Interrupt{Signal: syscall.SIGTERM})
 		return nil
 	}
 	if job.Process == nil {

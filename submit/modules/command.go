@@ -1,7 +1,6 @@
 package modules
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
-	"gonbatch/internal/gocell"
 	"gonbatch/internal/gomodule"
 	"gonbatch/submit/export"
 )
@@ -41,29 +39,17 @@ func (r *resolver) checkCommand(command *export.ModuleCommand, before, after *mo
 func (r *resolver) checkFolders(command *export.ModuleCommand, mod *modfile.File) error {
 	for _, replace := range mod.Replace {
 		to := replace.New.Path
-		if replace.New.Version != "" || replace.Old.Path == ownModule {
+		if replace.New.Version != "" || replace.Old.Path == gomodule.OwnPath {
 			continue
 		}
 		if !filepath.IsAbs(to) {
 			return r.mistake(command.Site, "%s is relative to the kernel's temporary folder, which a job does not have; give an absolute path, or one below ${GONB_DIR}", to)
 		}
 		if _, err := os.Stat(filepath.Join(to, "go.mod")); err != nil {
-			return r.mistake(command.Site, "there is no module in %s, which replaces %s: it has no go.mod; %s", to, replace.Old.Path, r.beforeSubmit(to))
+			return r.mistake(command.Site, "there is no module in %s, which replaces %s: it has no go.mod; %s", to, replace.Old.Path, createFolder)
 		}
 	}
 	return nil
-}
-
-// beforeSubmit says what to do about a missing folder: programs are compiled before a cell runs.
-func (r *resolver) beforeSubmit(dir string) string {
-	first := func(a, b export.CellSource) int { return cmp.Compare(a.Number, b.Number) }
-	for _, cell := range slices.SortedFunc(maps.Values(r.first.Sources), first) {
-		writes := gocell.Parse(cell.Source).Program
-		if writes != nil && writes.Name() == gocell.WriteFile && strings.Contains(writes.Rest(), filepath.Base(dir)) {
-			return fmt.Sprintf("cell %s seems to write it: run that cell in the kernel before you submit, since programs are compiled before the job runs a cell", cell.Label())
-		}
-	}
-	return "correct the path, or create the module before you submit"
 }
 
 // checkOwn warns if a command lowers the version of a module that gonbatch needs. If that removes
@@ -76,9 +62,9 @@ func (r *resolver) checkOwn(command *export.ModuleCommand, before, after *modfil
 			lowered = append(lowered, fmt.Sprintf("%s from %s to %s", path, was[path], now[path]))
 		}
 	}
-	removed := was[ownModule] != "" && now[ownModule] == ""
+	removed := was[gomodule.OwnPath] != "" && now[gomodule.OwnPath] == ""
 	switch {
-	case removed && r.importsOwn():
+	case removed && slices.ContainsFunc(r.first.Imports, gomodule.IsOwn):
 		return r.mistake(command.Site, "!*%s lowers %s, and gonbatch, which the programs import, needs the newer version; remove the line, or ask for that version or a newer one",
 			command.Text, strings.Join(lowered, ", "))
 	case len(lowered) > 0 && removed:
@@ -87,11 +73,6 @@ func (r *resolver) checkOwn(command *export.ModuleCommand, before, after *modfil
 		r.warn(command, fmt.Sprintf("!*%s asks for %s, but another module needs the newer version, so that one is used", command.Text, strings.Join(lowered, ", ")))
 	}
 	return nil
-}
-
-// importsOwn reports whether a program imports a package of gonbatch.
-func (r *resolver) importsOwn() bool {
-	return slices.ContainsFunc(r.first.Imports, gomodule.IsOwn)
 }
 
 // useWorkspace turns the modules of go.work, if there is one, into replacements, because a job has

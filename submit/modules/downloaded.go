@@ -1,7 +1,6 @@
 package modules
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -9,6 +8,8 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
+
+	"gonbatch/submit/export/gomod"
 )
 
 // takeDownloaded requires the newest version of a package's module in the module cache. It reports
@@ -37,7 +38,7 @@ func newestDownloaded(cache, importPath string) (newest module.Version) {
 		for _, zip := range zips {
 			name := strings.TrimSuffix(filepath.Base(zip), ".zip")
 			version, err := module.UnescapeVersion(name)
-			if err != nil || !hasGo(filepath.Join(cache, escaped+"@"+name, strings.TrimPrefix(importPath, in))) {
+			if err != nil || gomod.PackageIn(filepath.Join(cache, escaped+"@"+name, strings.TrimPrefix(importPath, in))) == "" {
 				continue
 			}
 			if newest.Path == "" || newer(version, newest.Version) {
@@ -57,18 +58,4 @@ func newer(a, b string) bool {
 		return releaseA
 	}
 	return semver.Compare(a, b) > 0
-}
-
-// hasGo reports whether a folder has Go files.
-func hasGo(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return false
-	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".go") && !strings.HasSuffix(e.Name(), "_test.go") {
-			return true
-		}
-	}
-	return false
 }

@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"slices"
-	"strconv"
 
 	"gonbatch/internal/gocell"
 )
 
 // findImports runs goimports on the programs that lack imports. It reports whether it found any.
-func (r *resolver) findImports(ctx context.Context) (found bool, err error) {
+func (r *resolver) findImports(ctx context.Context) (found bool) {
 	for _, cell := range r.module.Programs() {
 		open := r.module.Open[cell.Name]
 		if len(open) == 0 {
@@ -31,43 +28,23 @@ func (r *resolver) findImports(ctx context.Context) (found bool, err error) {
 		if err != nil {
 			continue // The compiler says more, and names the cell.
 		}
-		for name, path := range newImports(source, fixed) {
-			if slices.Contains(open, name) {
+		had := importsIn(source) // The same package may be among them under another name.
+		for name, path := range importsIn(fixed) {
+			if had[name] == "" && slices.Contains(open, name) {
 				addImport(r.imports, cell.Name, name, path)
 				found = true
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
-// newImports returns the imports, by name, that are in after but not in before. The same package
-// may be in before under another name.
-func newImports(before, after []byte) map[string]string {
-	had, all := importsIn(before), importsIn(after)
-	maps.DeleteFunc(all, func(name, _ string) bool { return had[name] != "" })
-	return all
-}
-
-// importsIn returns the paths of a program's imports, by name.
+// importsIn returns the paths of a program's imports, by name. goimports writes a name that differs
+// from the path's.
 func importsIn(source []byte) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
 	if err != nil {
 		return nil
 	}
-	all := map[string]string{}
-	for _, spec := range file.Imports {
-		if path, err := strconv.Unquote(spec.Path.Value); err == nil {
-			all[nameOf(spec, path)] = path
-		}
-	}
-	return all
-}
-
-// nameOf returns the name of an import. goimports writes a name that differs from the path's.
-func nameOf(spec *ast.ImportSpec, path string) string {
-	if spec.Name != nil {
-		return spec.Name.Name
-	}
-	return gocell.AssumedName(path)
+	return gocell.ImportNames(file)
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/gomodule"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
 )
@@ -95,22 +96,17 @@ func parseLock(path string, data []byte) *lock {
 		case "go.sum":
 			l.goSum = file.Data
 		case "imports":
-			l.readImports(string(file.Data))
+			for line := range strings.Lines(string(file.Data)) {
+				if words := strings.Fields(line); len(words) == 3 { // a cell, a name and an import path
+					addImport(l.imports, words[0], words[1], words[2])
+				}
+			}
 		}
 	}
 	if l.diff.mod == nil {
 		return nil
 	}
 	return l
-}
-
-// readImports parses lines of a cell, a name and an import path.
-func (l *lock) readImports(text string) {
-	for line := range strings.Lines(text) {
-		if words := strings.Fields(line); len(words) == 3 {
-			addImport(l.imports, words[0], words[1], words[2])
-		}
-	}
 }
 
 func addImport(imports map[string]map[string]string, cell, name, path string) {
@@ -219,7 +215,7 @@ func (r *resolver) key(mod *modfile.File) string {
 		}
 	}
 	for _, replace := range mod.Replace {
-		if replace.New.Version == "" && replace.Old.Path != ownModule {
+		if replace.New.Version == "" && replace.Old.Path != gomodule.OwnPath {
 			text, err := os.ReadFile(filepath.Join(replace.New.Path, "go.mod"))
 			fmt.Fprintf(sum, "folder %s %q %v\n", replace.New.Path, text, err)
 		}

@@ -161,6 +161,10 @@ var offline = []string{"dial tcp", "no such host", "module lookup disabled", "co
 // unbound matches the shell's message about a variable that is not set.
 var unbound = regexp.MustCompile(`(\w+): unbound variable`)
 
+// createFolder says what to do about a missing folder.
+const createFolder = "create the folder before you submit: put the module's source there, or run the cells that create it in the kernel, " +
+	"since programs are compiled before the job runs a cell"
+
 // remedy returns the go command's message about a path and what to do: otherwise, if it names no
 // known cause.
 func remedy(why, path, otherwise string) string {
@@ -170,8 +174,7 @@ func remedy(why, path, otherwise string) string {
 	case unbound.MatchString(why):
 		do = fmt.Sprintf("export it before you submit, as in the kernel's environment, or set it in the notebook: %%env %s VALUE", unbound.FindStringSubmatch(why)[1])
 	case isIn("does not exist"):
-		do = "create the folder before you submit: put the module's source there, or run the cells that create it in the kernel, since programs are compiled before the job runs a cell; " +
-			"to use the module's published version instead, tag the cell notebook-only"
+		do = createFolder + "; to use the module's published version instead, tag the cell notebook-only"
 	case slices.ContainsFunc(offline, isIn):
 		do = "submit once where the network reaches GOPROXY, such as a login node; later submissions use what was downloaded"
 	case isIn("403 Forbidden"), isIn("is not available"):

@@ -138,13 +138,7 @@ func reason(output []byte, err error) string {
 
 // mistake returns the error for a line of a cell.
 func (r *resolver) mistake(site nbcell.Site, format string, args ...any) *nbcell.Error {
-	e := &nbcell.Error{Ref: site.Ref, Line: site.Line, Message: fmt.Sprintf(format, args...)}
-	for _, cell := range r.first.Sources {
-		if lines := strings.Split(cell.Source, "\n"); cell.Number == site.Number && site.Line >= 1 && site.Line <= len(lines) {
-			e.SourceLine = lines[site.Line-1]
-		}
-	}
-	return e
+	return &nbcell.Error{Ref: site.Ref, Line: site.Line, Message: fmt.Sprintf(format, args...), SourceLine: r.first.SourceLine(site)}
 }
 
 func (r *resolver) warn(command *export.ModuleCommand, message string) {

@@ -1,8 +1,8 @@
 package modules
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -86,7 +86,7 @@ func Resolve(ctx context.Context, m *export.Module, again Exporter, opt Options)
 	if r.own, err = modfile.Parse("go.mod", m.Files["go.mod"], nil); err != nil {
 		return nil, fmt.Errorf("modules of %s: %w", m.Notebook, err)
 	}
-	if r.complete() {
+	if len(m.Commands) == 0 && len(m.Open) == 0 && r.hasSources() { // gonbatch's own modules are enough.
 		return &Result{Module: m}, nil
 	}
 	if r.lock, err = readLock(opt.Lock); err != nil {
@@ -114,11 +114,6 @@ func (r *resolver) resolve(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return r.result()
-}
-
-// complete reports whether gonbatch's own modules are enough.
-func (r *resolver) complete() bool {
-	return len(r.first.Commands) == 0 && len(r.first.Open) == 0 && r.hasSources()
 }
 
 // hasSources reports whether the sources of all imported packages are on this machine.
@@ -161,7 +156,10 @@ func (r *resolver) search(ctx context.Context, known bool) (err error) {
 		return err
 	}
 	if !known {
-		if err := r.start(ctx); err != nil {
+		if err := r.startFromEarlier(); err != nil {
+			return err
+		}
+		if err := r.replay(ctx); err != nil {
 			return err
 		}
 	}
@@ -172,19 +170,13 @@ func (r *resolver) search(ctx context.Context, known bool) (err error) {
 		if err := r.exportAgain(); err != nil {
 			return err
 		}
-		found, err := r.findImports(ctx)
-		if err != nil || !found {
-			return err
+		if !r.findImports(ctx) {
+			return nil
 		}
 		if err := r.exportAgain(); err != nil {
 			return err
 		}
 	}
-}
-
-// start gives go.mod its first requirements, and runs the notebook's own commands.
-func (r *resolver) start(ctx context.Context) error {
-	return errors.Join(r.startFromEarlier(), r.replay(ctx))
 }
 
 // exportAgain exports the notebook with its modules as resolved so far. The files are the same as
@@ -242,10 +234,10 @@ func (r *resolver) taken(mod *modfile.File) (taken []Taken) {
 		if to, ok := replaced[path]; ok {
 			version = "=> " + to
 		}
-		if own[path] == version || path == ownModule || own[path] == "" && !r.importsFrom(mod, path) {
+		if own[path] == version || path == gomodule.OwnPath || own[path] == "" && !r.importsFrom(mod, path) {
 			continue
 		}
-		taken = append(taken, Taken{path, version, r.because(path)})
+		taken = append(taken, Taken{path, version, cmp.Or(r.why[path], "another module needs it")})
 	}
 	return taken
 }
@@ -255,12 +247,4 @@ func (r *resolver) importsFrom(mod *modfile.File, path string) bool {
 	return slices.ContainsFunc(r.module.Imports, func(imported string) bool {
 		return !gocell.IsStandard(imported) && gomodule.Containing(mod, imported).Path == path
 	})
-}
-
-// because returns where a module's version comes from.
-func (r *resolver) because(path string) string {
-	if why := r.why[path]; why != "" {
-		return why
-	}
-	return "another module needs it"
 }

@@ -11,9 +11,6 @@ import (
 	"gonbatch/internal/gomodule"
 )
 
-// ownModule is gonbatch's own module, which go.mod replaces with its source tree.
-const ownModule = gomodule.OwnPath
-
 // versions returns the versions that a go.mod requires, by path.
 func versions(mod *modfile.File) map[string]string {
 	all := map[string]string{}
@@ -27,7 +24,7 @@ func versions(mod *modfile.File) map[string]string {
 func replacements(mod *modfile.File) map[string]string {
 	all := map[string]string{}
 	for _, r := range mod.Replace {
-		if r.Old.Path != ownModule {
+		if r.Old.Path != gomodule.OwnPath {
 			all[r.Old.Path] = r.New.String()
 		}
 	}
@@ -40,7 +37,7 @@ func raise(mod, from *modfile.File, raised func(path string)) error {
 	have, replaced := versions(mod), replacements(from)
 	for _, r := range from.Require {
 		path, version := r.Mod.Path, r.Mod.Version
-		if _, ok := replaced[path]; ok || path == ownModule || have[path] != "" && semver.Compare(version, have[path]) <= 0 {
+		if _, ok := replaced[path]; ok || path == gomodule.OwnPath || have[path] != "" && semver.Compare(version, have[path]) <= 0 {
 			continue
 		}
 		if err := mod.AddRequire(path, version); err != nil {
@@ -82,7 +79,7 @@ func difference(mod, own *modfile.File) (diff, error) {
 		}
 	}
 	for _, r := range mod.Replace {
-		if r.Old.Path == ownModule {
+		if r.Old.Path == gomodule.OwnPath {
 			continue
 		}
 		if err := d.mod.AddReplace(r.Old.Path, r.Old.Version, r.New.Path, r.New.Version); err != nil {

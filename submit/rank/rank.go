@@ -157,7 +157,7 @@ func (p *process) launch() (ended func(), err error) {
 	if p.rank != 0 {
 		socket = ""
 	}
-	started, ended, err := executed.Attach(socket, p.Cmd)
+	started, ended, err := executed.Attach(socket, p.cell.Name, p.Cmd)
 	if err != nil {
 		return nil, err
 	}

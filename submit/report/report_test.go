@@ -49,7 +49,7 @@ var shapes = []struct {
 	{"submit cancel RUN...", "There is one object for each run. If the job had already ended, `ended` says how; if the job was cancelled, `ended` is missing.",
 		report.Cancellation{Run: failed.Run, Directory: failed.Directory, Job: "4711"}},
 	{"submit check NOTEBOOK", "`cells` lists the cells that a job would run. Findings of go vet, warnings and notes each name their cell and line.",
-		report.Check{Notebook: "mnist.ipynb", Cells: []rundir.Cell{{Name: "train", Number: 4, ID: "c4", Args: []string{"-epochs", "3"}}}, Notes: []string{"mnist.ipynb, cell 3 (id c3), line 2: the error of os.MkdirAll is ignored: if it fails, the cell continues"}}},
+		report.Check{Notebook: "mnist.ipynb", Cells: []rundir.Cell{{Name: "train", Number: 4, ID: "c4", Args: []string{"-epochs", "3"}}}, Notes: []string{"mnist.ipynb, cell 3 (id c3), line 2: every rank of a job calls os.Create for the same file; guard it with if world.IsMain(), or tag the main cell rank-0"}}},
 	{"submit check --target GPU NOTEBOOK", "`forecast` is what a training step needs on each GPU, in bytes, operations and seconds: `usable` is the part of the GPU's memory that XLA takes, `copies` are results that don't reuse the memory of an argument, and `floor` is the shortest time that the data sheet named by `origin` allows. If the step does not fit, `fits` is false, `error` says so, `largest` is the largest batch that fits, if there is one, and the exit code is 1.",
 		report.Check{Notebook: "mnist.ipynb", Cells: []rundir.Cell{{Name: "train", Number: 4, ID: "c4"}}, Forecast: &forecasted}},
 	{"submit params NOTEBOOK", "`-p` sets parameters; flags follow `--`.",

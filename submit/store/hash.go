@@ -24,9 +24,8 @@ type Hashes struct {
 // it is only a cache.
 func HashesIn(folder string) *Hashes {
 	path := filepath.Join(folder, "hashes.json")
-	h := &Hashes{path: path, known: map[string]string{}}
-	data, err := os.ReadFile(path)
-	if err == nil && json.Unmarshal(data, &h.known) != nil {
+	h := &Hashes{path: path}
+	if rundir.ReadJSON(path, &h.known) != nil {
 		h.known = map[string]string{}
 	}
 	return h

@@ -4,23 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
-
-// linkFile creates to as a hard link to from, or as a copy if that fails, as between file systems.
-// It follows symbolic links.
-func linkFile(from, to string) error {
-	real, err := filepath.EvalSymlinks(from)
-	if err != nil {
-		return err
-	}
-	if err := os.Link(real, to); err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return CopyFile(real, to)
-}
 
 // LinkFolder links the files of a folder into another, which it creates if necessary.
 func LinkFolder(from, to string) error {
@@ -32,10 +18,15 @@ func LinkFolder(from, to string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Type().IsRegular() {
-			if err := linkFile(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
-				return err
-			}
+		if !e.Type().IsRegular() {
+			continue
+		}
+		file, link := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		if os.Link(file, link) == nil {
+			continue
+		}
+		if err := CopyFile(file, link); err != nil { // As between file systems.
+			return err
 		}
 	}
 	return nil

@@ -56,8 +56,9 @@ func rewrite(t *testing.T, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nb.Cells[0].Source += "\n// more"
-	nb.Cells[0].Tags = append(nb.Cells[0].Tags, "added")
+	if err := nb.Cells[0].SetMetadata("added", true); err != nil {
+		t.Fatal(err)
+	}
 	if data, err = nb.Marshal(); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/nbcell"
 )
 
@@ -153,6 +152,3 @@ type Import struct {
 	Cell *nbcell.Cell
 	Line int
 }
-
-// key returns the key that distinguishes imports.
-func (i *Import) key() string { return gocell.ImportKey(i.Name, i.Path) }

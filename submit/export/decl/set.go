@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/nbcell"
 )
 
@@ -26,7 +27,7 @@ func NewSet() *Set {
 // Add remembers a cell's declarations; they replace earlier ones of the same names.
 func (s *Set) Add(cell *Cell) {
 	for _, imp := range cell.Imports {
-		s.imports[imp.key()] = imp
+		s.imports[gocell.ImportKey(imp.Name, imp.Path)] = imp
 	}
 	for _, d := range cell.Decls {
 		for _, name := range d.Names {

@@ -13,12 +13,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/mod/modfile"
-)
 
-// libraryModule is the path of gonbatch's own module.
-const libraryModule = "gonbatch"
+	"gonbatch/internal/gomodule"
+)
 
 // GoMLX begins the import paths of GoMLX, and GonbUI those of GoNB's library for programs.
 const (
@@ -39,35 +39,19 @@ func Library(sourceDir, modulePath string) (*modfile.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gonbatch's own source: %w", err)
 	}
-	if mod.Module == nil || mod.Module.Mod.Path != libraryModule {
-		return nil, fmt.Errorf("%s: is not gonbatch's source: its module is not %q", file, libraryModule)
+	if mod.Module == nil || mod.Module.Mod.Path != gomodule.OwnPath {
+		return nil, fmt.Errorf("%s: is not gonbatch's source: its module is not %q", file, gomodule.OwnPath)
 	}
-	for _, tool := range append([]*modfile.Tool(nil), mod.Tool...) {
+	for _, tool := range slices.Clone(mod.Tool) {
 		if err := mod.DropTool(tool.Path); err != nil {
 			return nil, err
 		}
 	}
-	if err := absoluteReplaces(mod, sourceDir); err != nil {
-		return nil, err
-	}
 	return mod, errors.Join(
 		mod.AddModuleStmt(modulePath),
-		mod.AddRequire(libraryModule, "v0.0.0"),
-		mod.AddReplace(libraryModule, "", sourceDir, ""),
+		mod.AddRequire(gomodule.OwnPath, "v0.0.0"),
+		mod.AddReplace(gomodule.OwnPath, "", sourceDir, ""),
 	)
-}
-
-// absoluteReplaces makes the folders of local replacements absolute.
-func absoluteReplaces(mod *modfile.File, sourceDir string) error {
-	for _, r := range append([]*modfile.Replace(nil), mod.Replace...) {
-		if r.New.Version != "" || filepath.IsAbs(r.New.Path) {
-			continue
-		}
-		if err := mod.AddReplace(r.Old.Path, r.Old.Version, filepath.Join(sourceDir, r.New.Path), ""); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Files returns go.mod and go.sum.

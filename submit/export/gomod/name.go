@@ -36,7 +36,7 @@ func (n *Names) Of(importPath string, used map[string]map[string]bool) string {
 	}
 	name := ""
 	if dir := n.dir(importPath); dir != "" {
-		name = clauseIn(dir)
+		name = PackageIn(dir)
 	}
 	if n.found == nil {
 		n.found = map[string]string{}
@@ -78,12 +78,12 @@ func (n *Names) Has(importPath string) bool {
 		return true
 	}
 	dir := n.dir(importPath)
-	return dir != "" && clauseIn(dir) != ""
+	return dir != "" && PackageIn(dir) != ""
 }
 
-// clauseIn returns the package name in a folder's Go files, apart from tests and packages main and
-// documentation.
-func clauseIn(dir string) string {
+// PackageIn returns the package name in a folder's Go files, apart from tests and packages main and
+// documentation; "" if there is none.
+func PackageIn(dir string) string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return ""

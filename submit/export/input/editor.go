@@ -46,11 +46,9 @@ func (e *editor) describe(spec *ast.ValueSpec, i int) Parameter {
 	p := Parameter{Ref: e.code.Cell.Ref, Line: e.code.Line(name.Pos()), Name: name.Name}
 	kind := newKind(e, spec, i)
 	p.Type, p.Default = kind.name, kind.zero()
-	switch {
-	case i < len(spec.Values):
-		p.Default = e.code.Between(spec.Values[i].Pos(), spec.Values[i].End())
-	case len(spec.Values) == 1:
-		p.Default = e.code.Between(spec.Values[0].Pos(), spec.Values[0].End())
+	if n := len(spec.Values); n > 0 { // One may be for all names.
+		value := spec.Values[min(i, n-1)]
+		p.Default = e.code.Between(value.Pos(), value.End())
 	}
 	p.Default = strings.Join(strings.Fields(p.Default), " ")
 	return p
@@ -65,30 +63,17 @@ func (e *editor) set(tok token.Token, spec *ast.ValueSpec, i int, value string) 
 	}
 	switch {
 	case len(spec.Values) == len(spec.Names):
-		from, to := e.code.Offset(spec.Values[i].Pos()), e.code.Offset(spec.Values[i].End())
-		e.edit(from, to, literal)
+		e.edit(e.code.Offset(spec.Values[i].Pos()), e.code.Offset(spec.Values[i].End()), literal)
 		return nil
 	case len(spec.Values) > 0:
 		return fmt.Errorf("%s gets its value together with others from one call; declare it by itself", spec.Names[i].Name)
 	case tok == token.CONST:
 		return fmt.Errorf("%s has no value of its own but repeats the line above; give it one", spec.Names[i].Name)
+	case len(spec.Names) > 1:
+		return fmt.Errorf("%s is declared together with others, without values; declare it by itself", spec.Names[i].Name)
 	}
-	return e.initialise(spec, i, literal)
-}
-
-// initialise adds values to a spec that has none: zero for all but the i-th.
-func (e *editor) initialise(spec *ast.ValueSpec, i int, literal string) error {
 	end := e.code.Offset(spec.End())
-	at := slices.IndexFunc(e.edits, func(edit textEdit) bool { return edit.from == end && edit.to == end })
-	values := make([]string, len(spec.Names))
-	for j := range values {
-		values[j] = "*new(" + e.code.Between(spec.Type.Pos(), spec.Type.End()) + ")"
-	}
-	if at >= 0 {
-		return fmt.Errorf("%s is declared together with another parameter that is given; declare it by itself", spec.Names[i].Name)
-	}
-	values[i] = literal
-	e.edit(end, end, " = "+strings.Join(values, ", "))
+	e.edit(end, end, " = "+literal)
 	return nil
 }
 

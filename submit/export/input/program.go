@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/gomodule"
 	"gonbatch/internal/nearest"
 	"gonbatch/internal/yamldoc"
 	"gonbatch/submit/export/gomod"
@@ -135,7 +136,7 @@ func ReadProgram(source, sourceDir string) (p Program) {
 	if err != nil {
 		return p // The compiler says more.
 	}
-	paths := importPaths(file)
+	paths := gomodule.ImportsOf([]byte(source))
 	p.open = slices.ContainsFunc(paths, mayDefineFlags)
 	text := func(from, to token.Pos) string { return source[from-file.FileStart : to-file.FileStart] }
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -179,14 +180,4 @@ func mayDefineFlags(importPath string) bool {
 		return false
 	}
 	return !strings.HasPrefix(importPath, gomod.GoMLX) || strings.HasSuffix(importPath, "/commandline") || strings.HasSuffix(importPath, "/xslices")
-}
-
-// importPaths returns the import paths of a file.
-func importPaths(file *ast.File) (paths []string) {
-	for _, spec := range file.Imports {
-		if path, err := strconv.Unquote(spec.Path.Value); err == nil {
-			paths = append(paths, path)
-		}
-	}
-	return paths
 }

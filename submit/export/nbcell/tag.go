@@ -29,38 +29,26 @@ const (
 // active-ipynb-go.
 const activePrefix = "active-"
 
-// activeIn is where a cell is active by jupytext's tags.
-type activeIn int
-
-const (
-	everywhere activeIn = iota
-	inactive
-	inGo
-)
-
-// activity reads jupytext's tags of a cell.
-func activity(cell *nbformat.Cell) activeIn {
+// activity reads jupytext's tags of a cell: whether it has any, and whether it is active in Go.
+func activity(cell *nbformat.Cell) (tagged, inGo bool) {
 	for _, tag := range cell.Tags {
-		places, ok := strings.CutPrefix(tag, activePrefix)
-		switch {
-		case !ok:
-		case slices.Contains(strings.Split(places, "-"), "go"):
-			return inGo
-		default:
-			return inactive
+		if places, ok := strings.CutPrefix(tag, activePrefix); ok {
+			return true, slices.Contains(strings.Split(places, "-"), "go")
 		}
 	}
-	return everywhere
+	return false, false
 }
 
 // Skips reports whether a tag of the cell leaves it out of a job.
 func Skips(cell *nbformat.Cell) bool {
-	return slices.ContainsFunc(SkipTags, cell.HasTag) || activity(cell) == inactive
+	tagged, inGo := activity(cell)
+	return tagged && !inGo || slices.ContainsFunc(SkipTags, cell.HasTag)
 }
 
 // IsCode reports whether a cell is code: a code cell, or a raw cell that is active in Go.
 func (c *Cell) IsCode() bool {
-	return c.Type == nbformat.Code || c.Type == nbformat.Raw && activity(c.Cell) == inGo
+	_, inGo := activity(c.Cell)
+	return c.Type == nbformat.Code || c.Type == nbformat.Raw && inGo
 }
 
 // HasParameters reports whether the cell declares parameters, or is papermill's with their values.

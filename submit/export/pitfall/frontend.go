@@ -6,9 +6,9 @@ import (
 	"go/token"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/gomod"
 )
 
@@ -33,7 +33,7 @@ func WaitingCall(source string) (call string, at token.Position) {
 	if err != nil {
 		return "", at // The compiler says more.
 	}
-	packages := importNames(file)
+	packages := gocell.ImportNames(file)
 	ast.Inspect(file, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
 		if !ok || call != "" {
@@ -50,22 +50,4 @@ func WaitingCall(source string) (call string, at token.Position) {
 		return call == ""
 	})
 	return call, at
-}
-
-// importNames returns a file's import paths by package name, taking the last element of a path as
-// the name if the import has none.
-func importNames(file *ast.File) map[string]string {
-	names := map[string]string{}
-	for _, spec := range file.Imports {
-		importPath, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			continue
-		}
-		name := path.Base(importPath)
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		names[name] = importPath
-	}
-	return names
 }

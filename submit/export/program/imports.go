@@ -76,11 +76,17 @@ func chooseImports(remembered []*decl.Import, body string, names *gomod.Names, f
 		delete(open, name)
 		chosen = append(chosen, fromCell(imp))
 	}
-	chosen = append(chosen, missingStdlib(open)...)
 	for _, name := range slices.Sorted(maps.Keys(open)) {
-		if importPath := found[name]; importPath != "" {
+		imp := Import{Path: gocell.StandardPackage(name, open[name])}
+		if imp.Path == "" {
+			imp.Path = found[name]
+			if gocell.AssumedName(imp.Path) != name {
+				imp.name = name
+			}
+		}
+		if imp.Path != "" {
 			delete(open, name)
-			chosen = append(chosen, foundImport(name, importPath))
+			chosen = append(chosen, imp)
 		}
 	}
 	missing = slices.Sorted(maps.Keys(open))
@@ -99,33 +105,9 @@ func chooseImports(remembered []*decl.Import, body string, names *gomod.Names, f
 	return chosen, missing, nil
 }
 
-// foundImport returns an import that no cell has.
-func foundImport(name, importPath string) Import {
-	line := Import{Path: importPath}
-	if gocell.AssumedName(importPath) != name {
-		line.name = name
-	}
-	return line
-}
-
 // fromCell returns a cell's import for a program.
 func fromCell(imp *decl.Import) Import {
 	return Import{name: imp.Name, Path: imp.Path, doc: imp.Doc, Site: imp}
-}
-
-// missingStdlib returns imports for the open names that are packages of the standard library, and
-// removes those names.
-func missingStdlib(open map[string]map[string]bool) []Import {
-	var lines []Import
-	for _, name := range slices.Sorted(maps.Keys(open)) {
-		importPath := gocell.StandardPackage(name, open[name])
-		if importPath == "" {
-			continue
-		}
-		delete(open, name)
-		lines = append(lines, Import{Path: importPath})
-	}
-	return lines
 }
 
 // renderImports returns the import declarations: the standard library, all others, and cgo with its
