@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
 
@@ -88,7 +89,13 @@ func sweep(t *testing.T, u user) {
 	if err == nil || found == nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	wantAll(t, out, ": k=3: pending: Dependency", ": k=3: failed", ": k=5: completed", "1 of 5 runs of the sweep did not complete: submit resume "+found[1])
+	wantAll(t, out, ": k=3: failed", ": k=5: completed", "1 of 5 runs of the sweep did not complete: submit resume "+found[1])
+	for k, run := range regexp.MustCompile(`(?m)^\d+  (points-\S+)  k=\d$`).FindAllStringSubmatch(out, -1) {
+		script := read(t, rundir.At(filepath.Join(u.folder, "runs", run[1])).Script())
+		if waits := strings.Contains(script, "#SBATCH --dependency=afterany:"); waits != (k >= 2) {
+			t.Errorf("run %d waits for another: %t\n%s", k+1, waits, script)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(u.folder, "fixed"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

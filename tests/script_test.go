@@ -129,7 +129,7 @@ func TestGPUType(t *testing.T) {
 	if err == nil {
 		t.Error("GPUs that the cluster does not have were accepted")
 	}
-	wantAll(t, out, "SLURM rejected the job: sbatch: ")
+	wantAll(t, out, "--gpus-per-node=h100:1: a node has no h100 GPUs in partition main")
 }
 
 // TestInheritedOptions checks that the shell's variables for sbatch do not override the options,

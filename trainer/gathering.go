@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -211,8 +212,11 @@ func encoded(n int, predictions []*tensors.Tensor) ([]byte, error) {
 		all["/"+strconv.Itoa(i)] = p
 	}
 	write, err := checkpoint.TensorFile(all, nil)
+	if of := (*checkpoint.TensorError)(nil); errors.As(err, &of) {
+		return nil, fmt.Errorf("the model's prediction %s %s", strings.TrimPrefix(of.Path, "/"), of.Reason)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the model's predictions, from /0 on: %w", err)
+		return nil, err
 	}
 	var file bytes.Buffer
 	err = write(&file)

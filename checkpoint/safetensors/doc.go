@@ -4,8 +4,8 @@
 // handles no files, and converts no numbers.
 //
 // The format is specified at https://github.com/huggingface/safetensors#format. Headers are read
-// strictly: the tensors must fill the file, and unknown fields and tensors without a name are
-// refused. But as in encoding/json, a field may be named in another case, or be there twice.
+// strictly: this package refuses everything that Python's own library refuses, and also unknown
+// fields, tensors without a name, and space where the format has none.
 //
 //	plan, err := safetensors.NewPlan([]safetensors.Tensor{{Name: "dense/weights", DType: safetensors.F32, Shape: []int{2, 3}}}, nil)
 //	check(err)

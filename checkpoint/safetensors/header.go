@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"unicode/utf8"
 )
@@ -65,50 +64,101 @@ func readText(r io.Reader, size int64) ([]byte, error) {
 	return text, nil
 }
 
-// parse reads the header's text. Of two tensors with one name, the first is dropped, and check
-// finds the gap that it leaves.
+// parse reads the header's tokens one by one, because encoding/json accepts duplicate names, and
+// names in another case.
 func (h *Header) parse(text []byte) error {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
+	d := json.NewDecoder(bytes.NewReader(text))
+	names := map[string]bool{}
+	err := object(d, func(name string) error {
+		if names[name] {
+			return fmt.Errorf("two fields are named %q", name)
+		}
+		names[name] = true
+		if name == metadataKey {
+			return h.parseMetadata(d)
+		}
+		t, err := parseTensor(d, name)
+		h.Tensors = append(h.Tensors, t)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if name == metadataKey {
-			if err := json.Unmarshal(fields[name], &h.Metadata); err != nil {
-				return fmt.Errorf("%s: all of it must be strings: %w", name, err)
-			}
-			continue
-		}
-		t, err := parseTensor(name, fields[name])
-		if err != nil {
-			return err
-		}
-		h.Tensors = append(h.Tensors, t)
+	if rest := bytes.TrimRight(text[d.InputOffset():], " "); len(rest) > 0 {
+		return fmt.Errorf("%.20q after the end", rest)
 	}
 	return nil
 }
 
-// entry is what a header says about a tensor.
-type entry struct {
-	DType   DType   `json:"dtype"`
-	Shape   []int   `json:"shape"`
-	Offsets []int64 `json:"data_offsets"`
+func (h *Header) parseMetadata(d *json.Decoder) error {
+	h.Metadata = map[string]string{}
+	return object(d, func(name string) error {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		value, ok := token.(string)
+		if _, twice := h.Metadata[name]; !ok || twice {
+			return fmt.Errorf("%s: %q must be a string, and occur once", metadataKey, name)
+		}
+		h.Metadata[name] = value
+		return nil
+	})
 }
 
-func parseTensor(name string, text []byte) (Tensor, error) {
-	var fields entry
-	if bytes.Contains(text, []byte("null")) { // encoding/json would read it as 0.
-		return Tensor{}, fmt.Errorf("tensor %q: null", name)
+func parseTensor(d *json.Decoder, name string) (Tensor, error) {
+	t := Tensor{Name: name}
+	var offsets []int64
+	fields := map[string]any{"dtype": &t.DType, "shape": &t.Shape, "data_offsets": &offsets}
+	err := object(d, func(field string) error {
+		target, ok := fields[field]
+		if !ok {
+			return fmt.Errorf("tensor %q: an unknown or repeated field %q", name, field)
+		}
+		delete(fields, field)
+		if err := decode(d, target); err != nil {
+			return fmt.Errorf("tensor %q: %s: %w", name, field, err)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return t, err
+	case len(fields) > 0 || t.Shape == nil || len(offsets) != 2:
+		return t, fmt.Errorf("tensor %q: want dtype, shape and two data_offsets", name)
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&fields); err != nil {
-		return Tensor{}, fmt.Errorf("tensor %q: %w", name, err)
+	t.Begin, t.End = offsets[0], offsets[1]
+	return t, checkName(name)
+}
+
+// decode decodes a value that must not contain null, which encoding/json would read as 0.
+func decode(d *json.Decoder, target any) error {
+	var text json.RawMessage
+	if err := d.Decode(&text); err != nil {
+		return err
 	}
-	if fields.DType == "" || fields.Shape == nil || len(fields.Offsets) != 2 {
-		return Tensor{}, fmt.Errorf("tensor %q: want dtype, shape and two data_offsets", name)
+	if bytes.Contains(text, []byte("null")) {
+		return errors.New("null")
 	}
-	return Tensor{name, fields.DType, fields.Shape, fields.Offsets[0], fields.Offsets[1]}, checkName(name)
+	return json.Unmarshal(text, target)
+}
+
+// object reads an object, and calls read to read the value of each name.
+func object(d *json.Decoder, read func(name string) error) error {
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return errors.Join(fmt.Errorf("got %v, want an object", token), err)
+	}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		if err := read(token.(string)); err != nil { // The decoder accepts nothing else as a name.
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
 }
 
 // check compares the tensors with the size of the data: in order, they must fill it without a gap

@@ -63,6 +63,13 @@ func (p *Plan) place() error {
 	return nil
 }
 
+// entry is what a header says about a tensor.
+type entry struct {
+	DType   DType   `json:"dtype"`
+	Shape   []int   `json:"shape"`
+	Offsets []int64 `json:"data_offsets"`
+}
+
 // encode writes the header, aligned to 8 bytes.
 func (p *Plan) encode(metadata map[string]string) error {
 	fields := map[string]any{}

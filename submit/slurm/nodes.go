@@ -181,7 +181,7 @@ func (s *Scheduler) Expect(ctx context.Context, spec submit.JobSpec) (e submit.E
 	if reason := declined.FindSubmatch(out); err != nil && reason != nil {
 		return e, submit.Refusal{Reason: string(reason[1]), Final: final.Match(reason[1])}
 	}
-	if reason := mistake.FindSubmatch(out); err != nil && reason != nil && !unreached.Match(out) {
+	if reason := mistake.FindSubmatch(out); err != nil && reason != nil && final.Match(reason[1]) && !unreached.Match(out) {
 		return e, submit.Refusal{Reason: string(reason[1]), Final: true}
 	}
 	if err != nil {

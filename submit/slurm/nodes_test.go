@@ -67,6 +67,7 @@ func TestExpect(t *testing.T) {
 		{name: "never, in SLURM's words", says: testOnly{out: "sbatch: Job 3 to start at 3387-11-30T20:59:27 using 8 processors on nodes n1 in partition main\n"}, err: submit.Refusal{Reason: "SLURM expects it never to start"}},
 		{name: "options that don't fit", says: testOnly{"sbatch: error: invalid number of nodes (-N 2-1)\n", failed}, err: submit.Refusal{Reason: "invalid number of nodes (-N 2-1)", Final: true}},
 		{name: "a closed partition", says: testOnly{"allocation failure: Required partition not available (inactive or drain)\n", failed}, err: submit.Refusal{Reason: "Required partition not available (inactive or drain)", Final: true}},
+		{name: "no configuration", says: testOnly{"sbatch: error: s_p_parse_file: cannot stat file /nowhere/slurm.conf: No such file or directory, retrying in 1sec up to 60sec\n", failed}, err: failed},
 		{name: "no answer", says: testOnly{"sbatch: error: Unable to contact slurm controller\n", failed}, err: failed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

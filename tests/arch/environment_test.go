@@ -30,6 +30,7 @@ var readers = map[string]string{
 	"kernel/keep/place.go":              "findPlace, for Load and Save, which the code of a cell calls",
 	"internal/plugin/plugin.go":         "the default of Options.Getenv",
 	"submit/build/toolchain.go":         "the default of Options.Env, as in os/exec",
+	"submit/export/export.go":           "the default of Options.ModuleCache, Go's own",
 	"submit/local/run.go":               "the default of Runner.Environ, as in os/exec",
 }
 
