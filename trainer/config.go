@@ -88,7 +88,8 @@ type Config struct {
 	// EMADecay makes Fit compute exponential moving averages of the trained weights: after each
 	// update, an average keeps this part of itself, and the rest comes from the weight. LoadAverage
 	// gives them to the model, after Fit; validations during Fit use the weights themselves.
-	// Statistics of batch normalization are not averaged. Default: 0, no averages.
+	// Statistics of batch normalization are not averaged, and Float16 weights are refused: they are
+	// too coarse for averages. Default: 0, no averages.
 	EMADecay float64 `yaml:"ema_decay" help:"decay of the moving averages of the weights, such as 0.999, for LoadAverage (0: none)"`
 	// LocalBatchNorm makes each rank normalize its own part of a batch in cnn.BatchNorm, as PyTorch
 	// does without SyncBatchNorm. Default: all ranks normalize the whole batch, as a single one

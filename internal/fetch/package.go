@@ -12,8 +12,8 @@ import (
 
 // pack is a package that one of the site's own clients, such as pip, downloads into a folder.
 type pack struct {
-	// name is shown with the progress, typed is the command as a user would type it, and options are
-	// added to it.
+	// name is shown with the progress, typed is the command as a user would type it, and options
+	// are added to it.
 	name, typed string
 	options     []string
 	// archive is a pattern for the downloaded file, with its size (0: unknown) and its SHA-256.

@@ -15,8 +15,8 @@ const (
 	Raw      CellType = "raw"
 )
 
-// Cell is one cell of a notebook. Marshal writes what the file has for the cell, with the changes of
-// SetField and SetMetadata, or the type, id and source of a new cell.
+// Cell is one cell of a notebook. Marshal writes what the file has for the cell, with the changes
+// of SetField and SetMetadata, or the type, id and source of a new cell.
 type Cell struct {
 	// Type is code, markdown or raw.
 	Type CellType

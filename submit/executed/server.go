@@ -41,8 +41,8 @@ type Recording struct {
 	once    sync.Once
 }
 
-// listen starts a recording at a socket, which must be a path of less than 108 bytes on a local file
-// system. problem gets later errors: a notebook that cannot be written does not end the job.
+// listen starts a recording at a socket, which must be a path of less than 108 bytes on a local
+// file system. problem gets later errors: a notebook that cannot be written does not end the job.
 func listen(socket string, r *Recorder, problem func(error)) (*Recording, error) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
