@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -174,7 +175,7 @@ func (rs *Runs) checkPoint(ctx context.Context, one *Request, p point) error {
 		return err
 	}
 	quiet := rs.Shell // The warnings are those of the notebook, which has been exported before.
-	quiet.Err = discard{}
+	quiet.Err = io.Discard
 	m, err := one.Notebook.Export(ctx, quiet)
 	if err == nil {
 		spec := one.Job
@@ -186,11 +187,6 @@ func (rs *Runs) checkPoint(ctx context.Context, one *Request, p point) error {
 	}
 	return nil
 }
-
-// discard drops what is written.
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // flagOf reports whether a name of a sweep is a flag's, and refuses one that is neither a flag's
 // nor a parameter's.
