@@ -62,6 +62,8 @@ type Foreground interface {
 type Controller interface {
 	// Control holds, releases or requeues a job.
 	Control(ctx context.Context, job Job, verb Verb) error
+	// Updatable returns the names of the options that Update can change.
+	Updatable() []string
 	// Update changes one of a job's options to that of spec.
 	Update(ctx context.Context, job Job, spec JobSpec, name string) error
 }

@@ -48,11 +48,6 @@ func (a *app) controlling(verb submit.Verb, short, long string) *cobra.Command {
 	return a.onEach(cmd, func(runs *run.Runs, r run.Run) (report.Report, error) { return runs.Control(cmd.Context(), r, verb) })
 }
 
-// updatable are the options that a job in the queue can change.
-var updatable = []string{
-	"time", "partition", "account", "qos", "constraint", "mem", "dependency", "nodelist", "exclude", "begin", "deadline", "reservation",
-}
-
 func newUpdateCommand(a *app) *cobra.Command {
 	var spec submit.JobSpec
 	cmd := &cobra.Command{
@@ -66,9 +61,11 @@ the changes.
 		Example: `  submit update 4711 --time 4h
   submit update 4711 4712 -p long`,
 	}
+	updatable := updatableOptions()
 	all := pflag.NewFlagSet("job", pflag.ContinueOnError)
 	addJobFlags(all, &spec)
-	all.Lookup("partition").Shorthand = "p"
+	partition := all.Lookup("partition")
+	partition.Shorthand, partition.Usage = "p", "partition"
 	all.VisitAll(func(f *pflag.Flag) {
 		if slices.Contains(updatable, f.Name) {
 			cmd.Flags().AddFlag(f)

@@ -32,6 +32,16 @@ func schedulerNames() (names []string) {
 	return names
 }
 
+// updatableOptions returns the options that a scheduler can change in its queue.
+func updatableOptions() (names []string) {
+	for _, s := range (&app{}).schedulers() {
+		if c, ok := s.(submit.Controller); ok {
+			names = append(names, c.Updatable()...)
+		}
+	}
+	return names
+}
+
 // schedulerName returns the scheduler that the options name: --local is short for
 // --scheduler=local, and the command line overrides a file.
 func (o *submitOptions) schedulerName() (string, error) {

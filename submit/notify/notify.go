@@ -59,8 +59,7 @@ func Begin(shell submit.Shell, spec submit.JobSpec, job string) (end func(code i
 		return func(int) {}
 	}
 	starts, _ := rundir.CountStarts(spec.RunDir) // If that can't be read, this is the first.
-	event := Event{Name: spec.Name, Job: job, Run: spec.RunDir.Name(), Directory: spec.RunDir.Path()}
-	event.Host, _ = os.Hostname() // The rest is worth sending.
+	event := Event{Name: spec.Name, Job: job, Run: spec.RunDir.Name(), Directory: spec.RunDir.Path(), Host: hostname()}
 	first := event
 	first.Event = "started"
 	if starts > 0 {
@@ -152,6 +151,7 @@ func post(ctx context.Context, _ submit.Shell, url string, text []byte, _ Event)
 	return nil
 }
 
+// hostname returns this machine's name; "" if it has none: the rest is worth sending.
 func hostname() string {
 	name, _ := os.Hostname()
 	return name

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"gonbatch/submit"
@@ -25,12 +26,12 @@ func (rs *Runs) WaitFor(ctx context.Context, after After, scheduler submit.Sched
 		}
 		all, err := rs.FindAll(word)
 		for _, r := range all {
-			var wait string
+			var part string
 			if err == nil {
-				wait, err = rs.waitForRun(ctx, r, kind, scheduler)
+				part, err = rs.waitForRun(ctx, r, kind, scheduler)
 			}
-			if wait != "" {
-				waits = append(waits, wait)
+			if part != "" {
+				waits = append(waits, part)
 			}
 		}
 		if err != nil {
@@ -40,14 +41,29 @@ func (rs *Runs) WaitFor(ctx context.Context, after After, scheduler submit.Sched
 	if len(waits) == 0 {
 		return nil
 	}
-	if given := spec.Passed["dependency"]; strings.Contains(given, "?") {
-		return submit.Usagef("--dependency=%s: with --after, all of the parts count: leave out the ?, or --after", given)
-	} else if given != "" {
-		waits = append(waits, given)
+	if err := mayWait(*spec, "--after"); err != nil {
+		return err
 	}
-	spec.SetPassed("dependency", strings.Join(waits, ","))
+	wait(spec, waits...)
 	spec.SetPassed("kill-on-invalid-dep", "yes") // Otherwise it would wait forever for a job that has failed.
 	return nil
+}
+
+// mayWait refuses a dependency to which an option can't add other jobs.
+func mayWait(spec submit.JobSpec, option string) error {
+	if given := spec.Passed["dependency"]; strings.Contains(given, "?") {
+		return submit.Usagef("--dependency=%s: with %s, all of the parts count: leave out the ?, or %[2]s", given, option)
+	}
+	return nil
+}
+
+// wait makes a job wait for other jobs too.
+func wait(spec *submit.JobSpec, waits ...string) {
+	if given := spec.Passed["dependency"]; given != "" {
+		waits = append(waits, given)
+	}
+	spec.Passed = maps.Clone(spec.Passed)
+	spec.SetPassed("dependency", strings.Join(waits, ","))
 }
 
 // waitForRun returns the part of a dependency for a run; "" if there is nothing to wait for.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,8 +36,13 @@ func (rs *Runs) Compare(ctx context.Context, c Comparison) (table report.Compari
 		return table, err
 	}
 	defer func() { // Package result is for notebooks, where an error is a panic.
-		if p := recover(); p != nil {
-			err = fmt.Errorf("compare: %v", p)
+		p := recover()
+		failure, ok := p.(error)
+		if _, bug := p.(runtime.Error); p != nil && (bug || !ok) {
+			panic(p)
+		}
+		if ok {
+			err = fmt.Errorf("compare: %w", failure)
 		}
 	}()
 	results := make([]result.Run, len(views))

@@ -65,6 +65,16 @@ func (rs *Runs) startPlan(ctx context.Context, scheduler submit.Scheduler, spec 
 	}
 }
 
+// decide has the scheduler decide what a job leaves open, and asks it about the job.
+func (rs *Runs) decide(ctx context.Context, scheduler submit.Scheduler, asked submit.JobSpec, noSubmit bool) (decided submit.JobSpec, expected submit.Expectation, err error) {
+	if decided, err = scheduler.Prepare(ctx, asked, noSubmit); err != nil {
+		return decided, expected, err
+	}
+	_, planned := rs.startPlan(ctx, scheduler, decided, noSubmit)
+	expected, err = planned()
+	return decided, expected, err
+}
+
 // checkPlan refuses a job that can never run, and warns about one that can't start as things are.
 // A scheduler may queue either, and not say a word. But which partition a job goes to may be the
 // site's choice, and a quality of service may lift limits: then the scheduler decides.

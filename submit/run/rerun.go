@@ -51,12 +51,7 @@ func (rs *Runs) rerun(ctx context.Context, r Run, c Changes, noSubmit bool) (s S
 	if err != nil {
 		return s, err
 	}
-	decided, err := r.Scheduler.Prepare(ctx, asked, noSubmit)
-	if err != nil {
-		return s, err
-	}
-	_, planned := rs.startPlan(ctx, r.Scheduler, decided, noSubmit)
-	expected, err := planned()
+	decided, expected, err := rs.decide(ctx, r.Scheduler, asked, noSubmit)
 	if err != nil {
 		return s, err
 	}

@@ -57,6 +57,11 @@ func (rs *Runs) sweep(ctx context.Context, req Request) error {
 	case req.DryRun || req.NoSubmit || req.From != "":
 		return submit.Usagef("--sweep submits many runs: leave out --dry-run, --no-submit and --from")
 	}
+	if batch && req.Sweep.AtOnce > 0 {
+		if err := mayWait(req.Job, "--at-once"); err != nil {
+			return err
+		}
+	}
 	points := grid(axes)
 	requests, err := rs.sweepRequests(ctx, req, points, batch)
 	if err != nil {
@@ -68,7 +73,7 @@ func (rs *Runs) sweep(ctx context.Context, req Request) error {
 	for i, one := range requests {
 		title := fmt.Sprintf("%s (%d of %d)", points[i], i+1, len(points))
 		if at := req.Sweep.AtOnce; batch && at > 0 && i >= at {
-			after(&one.Job, jobs[i-at])
+			wait(&one.Job, "afterany:"+jobs[i-at])
 		}
 		s, err := rs.start(ctx, one)
 		if err != nil {
@@ -110,16 +115,6 @@ func (rs *Runs) cutSweep(done report.Sweep, err error, asJSON bool) error {
 	return errors.Join(report.Write(rs.Out, asJSON, done), err)
 }
 
-// after makes a job wait for the end of another.
-func after(spec *submit.JobSpec, job string) {
-	wait := "afterany:" + job
-	if given := spec.Passed["dependency"]; given != "" {
-		wait += "," + given
-	}
-	spec.Passed = maps.Clone(spec.Passed)
-	spec.SetPassed("dependency", wait)
-}
-
 // sweepRequests returns a request for each point, whose values it checks.
 func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point, batch bool) (all []Request, err error) {
 	m, err := req.Notebook.Export(ctx, rs.Shell)
@@ -131,37 +126,26 @@ func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point, 
 		return nil, err
 	}
 	isFlag := map[string]bool{}
-	for _, s := range points[0] {
-		if req.Sweep.Scaling != "" {
-			break
-		}
-		if isFlag[s.name], err = flagOf(m, s.name); err != nil {
-			return nil, err
+	if req.Sweep.Scaling == "" {
+		for _, s := range points[0] {
+			if isFlag[s.name], err = flagOf(m, s.name); err != nil {
+				return nil, err
+			}
 		}
 	}
 	name := fmt.Sprintf("%s-sweep-%s-%04x", rundir.Slug(spec.Name), rs.Now().Format("20060102-150405"), rand.N(1<<16))
 	for i, p := range points {
 		one := req
-		one.Sweep = Sweep{Number: i + 1}
+		one.Sweep = Sweep{} // Each size is planned by itself.
 		one.Options = maps.Clone(req.Options)
 		one.Options[sweepOption], one.Options[sweepNumberOption], one.Options[sweepValuesOption] = name, i+1, p.String()
 		if req.Sweep.Scaling != "" {
-			one.Sweep = Sweep{} // Each size is planned by itself.
 			resize(&one.Job, p, batch)
-			all = append(all, one)
-			continue
+		} else {
+			one.Sweep.Number = i + 1
+			err = rs.setPoint(ctx, &one, p, isFlag)
 		}
-		one.Notebook.ParamValues, one.Job.Args = slices.Clone(req.Notebook.ParamValues), slices.Clone(req.Job.Args)
-		var flags []string
-		for _, s := range p {
-			if isFlag[s.name] {
-				flags = append(flags, "-"+s.name+"="+s.value)
-			} else {
-				one.Notebook.ParamValues = append(one.Notebook.ParamValues, s.name+"="+s.value)
-			}
-		}
-		one.Job.Args = append(flags, one.Job.Args...) // The first argument that is no flag ends the flags.
-		if err := rs.checkPoint(ctx, &one, p); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		all = append(all, one)
@@ -169,8 +153,19 @@ func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point, 
 	return all, nil
 }
 
-// checkPoint refuses values that don't fit the types of the parameters and flags.
-func (rs *Runs) checkPoint(ctx context.Context, one *Request, p point) error {
+// setPoint gives a run its values. It refuses those that don't fit the types of the parameters and
+// flags.
+func (rs *Runs) setPoint(ctx context.Context, one *Request, p point, isFlag map[string]bool) error {
+	one.Notebook.ParamValues = slices.Clone(one.Notebook.ParamValues)
+	var flags []string
+	for _, s := range p {
+		if isFlag[s.name] {
+			flags = append(flags, "-"+s.name+"="+s.value)
+		} else {
+			one.Notebook.ParamValues = append(one.Notebook.ParamValues, s.name+"="+s.value)
+		}
+	}
+	one.Job.Args = append(flags, one.Job.Args...) // The first argument that is no flag ends the flags.
 	if err := one.Notebook.Open(one.Path); err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"gonbatch/submit"
@@ -42,11 +44,14 @@ func (s *Scheduler) Control(ctx context.Context, job submit.Job, verb submit.Ver
 	return s.scontrol(ctx, job, string(verb), string(job.ID))
 }
 
-// updatable maps submit's options to the fields of "scontrol update".
+// updatable maps the options that a job in the queue can change to the fields of "scontrol update".
 var updatable = map[string]string{
 	"account": "Account", "begin": "StartTime", "constraint": "Features", "deadline": "Deadline", "dependency": "Dependency", "exclude": "ExcNodeList", "mem": "MinMemoryNode",
 	"nodelist": "ReqNodeList", "partition": "Partition", "qos": "QOS", "reservation": "ReservationName", "time": "TimeLimit",
 }
+
+// Updatable returns the names of the options that a job in the queue can change.
+func (s *Scheduler) Updatable() []string { return slices.Collect(maps.Keys(updatable)) }
 
 // Update changes an option by "scontrol update".
 func (s *Scheduler) Update(ctx context.Context, job submit.Job, spec submit.JobSpec, name string) error {
