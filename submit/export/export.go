@@ -2,6 +2,7 @@ package export
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -45,6 +46,9 @@ type Options struct {
 	Parameters map[string]string
 	// ParameterPlaces are the places in a file of the values that don't come from -p, by name.
 	ParameterPlaces map[string]string
+	// AtRunTime are the names of parameters that get their values when the programs start, where
+	// that is possible: the runs of a sweep share their programs.
+	AtRunTime []string
 	// Kept is set if the job starts with values of %keep.
 	Kept bool
 }
@@ -120,7 +124,9 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 		imports: map[string]bool{}, shown: map[*decl.Decl]bool{},
 	}
 	e.session.packages = newPackages(e.names, own, opt.Resolved)
-	e.session.params.Values, e.session.params.Places = opt.Parameters, opt.ParameterPlaces
+	e.session.params = input.Parameters{
+		Values: opt.Parameters, Places: opt.ParameterPlaces, AtRunTime: opt.AtRunTime, Late: map[string]json.RawMessage{},
+	}
 	e.module = &Module{
 		Notebook: nbcell.Printable(nb.Name()), Files: map[string][]byte{}, ImportSites: map[string]nbcell.Site{},
 		Sources: map[string]CellSource{}, Open: map[string][]string{}, SourceDir: sourceDir,
@@ -160,6 +166,10 @@ func (e *exporter) newCell(cell *nbcell.Cell, name string) rundir.Cell {
 		Name: name, Number: cell.Number, Alias: cell.Alias, ID: cell.ID, Test: e.session.isTest,
 		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
 		BuildFlags: slices.Clone(e.session.goFlags), MayFail: cell.HasTag(nbcell.MayFailTag), Capture: e.session.capture.File,
+	}
+	if late := e.session.params.Late; len(late) > 0 {
+		text, _ := json.Marshal(late) // It can't fail: the values are JSON.
+		made.Env[rundir.EnvParameters] = string(text)
 	}
 	made.Once = made.Test || slices.ContainsFunc(nbcell.OnceTags, cell.HasTag)
 	return made
@@ -214,7 +224,10 @@ func (e *exporter) addMain(cell *nbcell.Cell, name string, main *decl.Decl) erro
 	}
 	e.module.Files[made.Source()] = data
 	if keeps := program.Keeps(imports); (keeps || program.Logs(imports)) && !e.Script {
-		e.module.Files[path.Join(path.Dir(made.Source()), logFile(made))] = []byte(gocell.LogSource(true, keeps))
+		e.module.Files[path.Join(path.Dir(made.Source()), nameFor(made, gocell.LogFile))] = []byte(gocell.LogSource(true, keeps))
+	}
+	if source := input.RunTimeSource(data); source != "" {
+		e.module.Files[path.Join(path.Dir(made.Source()), nameFor(made, input.RunTimeFile))] = []byte(source)
 	}
 	if script := made.Script(); script != "" {
 		text := scriptOf(cell, nbcell.Printable(cell.Ref.String()), made.MayFail)
@@ -225,13 +238,13 @@ func (e *exporter) addMain(cell *nbcell.Cell, name string, main *decl.Decl) erro
 	return nil
 }
 
-// logFile returns the name of gocell's file for package log, as a test file if the cell runs tests:
+// nameFor returns the name of a file that a program gets, as a test file if the cell runs tests:
 // such a program has only test files.
-func logFile(cell rundir.Cell) string {
+func nameFor(cell rundir.Cell, file string) string {
 	if cell.Test {
-		return strings.TrimSuffix(gocell.LogFile, ".go") + "_test.go"
+		return strings.TrimSuffix(file, ".go") + "_test.go"
 	}
-	return gocell.LogFile
+	return file
 }
 
 // finish checks and completes the module as a whole.

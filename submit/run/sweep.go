@@ -163,6 +163,7 @@ func (rs *Runs) setPoint(ctx context.Context, one *Request, p point, isFlag map[
 			flags = append(flags, "-"+s.name+"="+s.value)
 		} else {
 			one.Notebook.ParamValues = append(one.Notebook.ParamValues, s.name+"="+s.value)
+			one.Notebook.AtRunTime = append(one.Notebook.AtRunTime, s.name)
 		}
 	}
 	one.Job.Args = append(flags, one.Job.Args...) // The first argument that is no flag ends the flags.

@@ -35,6 +35,8 @@ type Notebook struct {
 	Parameters map[string]string
 	// ParameterPlaces are the places of the values that come from a file.
 	ParameterPlaces map[string]string
+	// AtRunTime are parameters that get their values when the programs start, where that is possible.
+	AtRunTime []string
 	// Script asks for one program as one file.
 	Script bool
 	// SessionMod is the go.mod of the kernel session that submits; "" if none does.
@@ -87,7 +89,7 @@ func (n Notebook) read(ctx context.Context, shell submit.Shell, resolved export.
 		return nil, err
 	}
 	return export.FromNotebook(nb, export.Options{
-		Cells: n.Cells, SourceDir: sourceDir, Parameters: n.Parameters, ParameterPlaces: n.ParameterPlaces, Script: n.Script,
+		Cells: n.Cells, SourceDir: sourceDir, Parameters: n.Parameters, ParameterPlaces: n.ParameterPlaces, AtRunTime: n.AtRunTime, Script: n.Script,
 		ModuleCache: gomodule.CacheDir(shell.Getenv), Resolved: resolved, Kept: n.SessionKept != "",
 	})
 }

@@ -54,13 +54,8 @@ func (e *editor) describe(spec *ast.ValueSpec, i int) Parameter {
 	return p
 }
 
-// set replaces the i-th value of a spec.
-func (e *editor) set(tok token.Token, spec *ast.ValueSpec, i int, value string) error {
-	kind := newKind(e, spec, i)
-	literal, err := kind.literal(value)
-	if err != nil {
-		return err
-	}
+// set replaces the i-th value of a spec with a Go expression.
+func (e *editor) set(tok token.Token, spec *ast.ValueSpec, i int, literal string) error {
 	switch {
 	case len(spec.Values) == len(spec.Names):
 		e.edit(e.code.Offset(spec.Values[i].Pos()), e.code.Offset(spec.Values[i].End()), literal)

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -27,6 +28,11 @@ type Parameters struct {
 	// Values are the given values by name, and Places the places in a file of those that come from
 	// one.
 	Values, Places map[string]string
+	// AtRunTime are the names of parameters that get their values when the program starts, if their
+	// types allow that: programs with other values of them are the same. Their values are in Late,
+	// in JSON.
+	AtRunTime []string
+	Late      map[string]json.RawMessage
 	// Declared are the parameters of the cells so far.
 	Declared []Parameter
 }
@@ -74,11 +80,27 @@ func (p *Parameters) spec(e *editor, tok token.Token, spec *ast.ValueSpec) error
 		if !given {
 			continue
 		}
-		if err := e.set(tok, spec, i, value); err != nil {
+		if err := p.set(e, tok, spec, i, value); err != nil {
 			return e.code.Cell.Errorf(param.Line, "%s: %v", p.given(name.Name), err)
 		}
 	}
 	return nil
+}
+
+// set gives the i-th name of a spec its value: in the source, or when the program starts.
+func (p *Parameters) set(e *editor, tok token.Token, spec *ast.ValueSpec, i int, text string) error {
+	name, kind := spec.Names[i].Name, newKind(e, spec, i)
+	literal, err := kind.literal(text)
+	if err != nil {
+		return err
+	}
+	delete(p.Late, name) // Of an earlier declaration.
+	if tok == token.VAR && slices.Contains(p.AtRunTime, name) {
+		if call, value, ok := kind.atRunTime(name, text); ok {
+			literal, p.Late[name] = call, json.RawMessage(value)
+		}
+	}
+	return e.set(tok, spec, i, literal)
 }
 
 // declare records a parameter. It replaces an earlier one of the same name.
