@@ -2,6 +2,7 @@ package submit
 
 import (
 	"context"
+	"errors"
 
 	"gonbatch/internal/rundir"
 )
@@ -37,6 +38,10 @@ type Scheduler interface {
 type Asker interface {
 	Status(ctx context.Context, job Job) (Status, error)
 }
+
+// ErrQueueFull is the error of a scheduler that takes no more jobs of the user before others have
+// ended. The run is staged.
+var ErrQueueFull = errors.New("the cluster takes no more jobs of yours before others have ended")
 
 // Batch is a Scheduler that starts jobs through a batch script, spec.RunDir.Script(), which the
 // user can also read and queue.

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -69,6 +70,7 @@ func TestQueue(t *testing.T) {
 	wantAll(t, read(t, filepath.Join(u.folder, "events")), `{"event":"started",`, `{"event":"completed",`, `"job":"`+job(t, out)+`"`)
 	wantAll(t, out, "starts:        now, on n", "ran", "used: ", " of 1500M of memory, 0.", " of 4 CPUs", "next time:     --mem ", " --cpus-per-task 1")
 	sweep(t, u)
+	limitedSweep(t, c, newUser(t, c.Env()...))
 	again := job(t, u.mustSubmit(t, "rerun", "--as-measured", "-b", "now+1hour", job(t, out)))
 	wantAll(t, show(again), "CPUs/Task=1", "TimeLimit=00:10:00")
 	behind := job(t, u.mustSubmit(t, "rerun", "--after", again, job(t, out)))
@@ -112,4 +114,52 @@ func sweep(t *testing.T, u user) {
 		t.Errorf("%s", out)
 	}
 	u.mustSubmit(t, "cancel", later)
+}
+
+// sbatchOfFew is sbatch on a cluster that lets a user have two jobs in the queue: the answer is
+// that of SLURM 22.05 with MaxSubmitJobs=2, which needs accounting.
+const sbatchOfFew = `#!/bin/sh
+if [ "$1" != --test-only ] && [ "$(squeue --me --noheader --states=pending,running,completing | wc -l)" -ge 2 ]; then
+	echo "sbatch: error: AssocMaxSubmitJobLimit" >&2
+	echo "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)" >&2
+	exit 1
+fi
+exec SBATCH "$@"
+`
+
+// limitedSweep: where the cluster takes only two jobs of a user, the other runs of a sweep are
+// staged, and are queued as soon as it takes them. The runs share one program.
+func limitedSweep(t *testing.T, c *cluster.Cluster, u user) {
+	t.Helper()
+	sbatch, err := exec.LookPath("sbatch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "sbatch"), []byte(strings.ReplaceAll(sbatchOfFew, "SBATCH", sbatch)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u.env = append(u.env, "PATH="+bin+":"+os.Getenv("PATH"))
+	name := u.writeTagged(t, "few.ipynb", taggedCell{"var rate = 0.5", "parameters"}, taggedCell{"%%\ntime.Sleep(time.Second)\nfmt.Println(\"rate is\", rate)", ""})
+	out := u.mustSubmit(t, "--sweep", "rate=1,2,3,4,5,6,7", "--at-once", "1", name)
+	wantAll(t, out, "5 runs staged, not queued: the cluster takes no more jobs of yours before others have ended (AssocMaxSubmitJobLimit)", "submit resume -F few-sweep-")
+	all := sweepName.FindStringSubmatch(out)[1]
+	staged := regexp.MustCompile(`(?m)^-  +(few-\S+)  rate=7$`).FindStringSubmatch(out)
+	wantAll(t, u.mustSubmit(t, "cancel", staged[1]), ": cancelled")
+	if out, err := u.submit(t, "resume", all); err == nil || !strings.Contains(out, "add -F to queue the others as soon as it takes them") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	wantAll(t, u.mustSubmit(t, "resume", "-F", all), "rate=7: completed", "rate=6: completed")
+	programs := map[string]bool{}
+	runs, err := rundir.List(filepath.Join(u.folder, "runs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		wantAll(t, read(t, r.RankLog(0)), "rate is ")
+		programs[read(t, r.Program("cell-2"))] = true
+	}
+	if len(programs) != 1 {
+		t.Errorf("the runs have %d programs", len(programs))
+	}
 }

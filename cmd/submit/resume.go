@@ -17,7 +17,8 @@ runs the programs in the run directory, on SLURM or on this machine as before. C
 succeeded are skipped, and training resumes from its newest checkpoint. Options replace those with
 which the run was submitted.
 
-RUN may be a sweep: then those of its runs that ended without success start again.
+RUN may be a sweep: then those of its runs start that ended without success, or that the cluster
+hasn't taken yet; with -F, as soon as it takes them.
 
 Arguments after -- are passed to the programs, after those of the submission, and in place of those
 of an earlier resume. With them, training goes on even if it had ended: the first cell that trains

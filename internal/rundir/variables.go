@@ -47,8 +47,8 @@ const (
 	EnvResult = "GONBATCH_RESULT"
 	// EnvRecorder is the socket of the process that writes executed.ipynb.
 	EnvRecorder = "GONBATCH_RECORDER"
-	// EnvParameters holds the values of the parameters that the runs of a sweep get when they start,
-	// as a JSON object.
+	// EnvParameters holds the values of the parameters that the runs of a sweep get when they
+	// start, as a JSON object.
 	EnvParameters = "GONBATCH_PARAMETERS"
 	// EnvEvent and EnvEventText are what a command of --notify is told, in a word and in a line.
 	EnvEvent     = "GONBATCH_EVENT"

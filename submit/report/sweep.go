@@ -13,6 +13,10 @@ import (
 type Sweep struct {
 	Sweep string     `json:"sweep"`
 	Runs  []SweepRun `json:"runs"`
+	// Staged is how many of the runs are only staged, because SLURM doesn't take more jobs for now:
+	// Full is its answer.
+	Staged int    `json:"staged,omitempty"`
+	Full   string `json:"full,omitempty"`
 }
 
 // SweepRun is a run of a sweep, with its values of the parameters and flags that are swept.
@@ -32,6 +36,10 @@ func (s Sweep) Text(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s of the sweep %s\ncompare them:  submit compare %[2]s\n", plural.Of(len(s.Runs), "run"), s.Sweep)
+	fmt.Fprintf(w, "%s of the sweep %s\n", plural.Of(len(s.Runs), "run"), s.Sweep)
+	if s.Staged > 0 {
+		fmt.Fprintf(w, "%s staged, not queued: %s\nqueue them:    submit resume -F %s, which goes on until all have ended\n", plural.Of(s.Staged, "run"), s.Full, s.Sweep)
+	}
+	_, err := fmt.Fprintf(w, "compare them:  submit compare %s\n", s.Sweep)
 	return err
 }

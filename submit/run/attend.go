@@ -17,6 +17,10 @@ type Manner struct {
 	Follow bool
 	// JSON makes the report JSON.
 	JSON bool
+	// planned is set for a job like another one that has been compared with the cluster.
+	planned bool
+	// quiet is set for a job that is followed with others.
+	quiet bool
 }
 
 // Started is a run that was handed to its scheduler, or that was only staged and has a zero Job.

@@ -51,6 +51,8 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 		c.Also = append(c.Also, string(other.ID))
 	}
 	switch {
+	case !r.taken() && SweepOf(r.Manifest) != "" && r.unasked == nil:
+		return c, rs.cancelStaged(ctx, r)
 	case !r.taken():
 		return c, errors.Join(r.unasked, fmt.Errorf("run %s is staged, and not queued as far as submit can tell: there is nothing to cancel", r.Dir.Name()))
 	case status.State.Ended():
@@ -62,6 +64,16 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 	}
 	rs.WarnUnlessForbidden(rs.recordCancel(ctx, r))
 	return c, nil
+}
+
+// cancelStaged records that a run of a sweep is cancelled that has never been queued, so that it is
+// not queued after the sweep's other runs.
+func (rs *Runs) cancelStaged(ctx context.Context, r Run) error {
+	var endErr error
+	err := rs.update(ctx, r.Dir, func(m *rundir.Manifest) {
+		m.State, endErr = string(submit.Cancelled), m.RecordEnd(r.Dir, rs.Now(), 1)
+	})
+	return errors.Join(err, endErr)
 }
 
 // otherJobs returns the run's jobs that have not ended, except its last one, unless that has been

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,45 +18,147 @@ const (
 	sweepPollMost = 15 * time.Second
 )
 
-// followSweep says what becomes of a sweep's runs until all have ended. It returns an error unless
-// all have completed. If ctx ends first, they go on.
-func (rs *Runs) followSweep(ctx context.Context, sweep string) error {
-	pause, shown := sweepPoll, map[string]string{}
-	for {
-		runs, err := rs.FindAll(sweep)
-		if err != nil {
-			return err
+// line holds the jobs of a sweep that have not ended, in the order in which they were queued.
+type line struct {
+	jobs []submit.JobID
+	// atOnce is how many of them may run at the same time; 0 for all.
+	atOnce int
+}
+
+// lineOf returns the line of a sweep's runs, which have been looked at.
+func lineOf(runs []swept) (l line) {
+	for _, r := range runs {
+		n, _ := r.Manifest.Options[sweepAtOnceOption].(float64)
+		l.atOnce = int(n)
+		if !r.status.State.Ended() {
+			l.add(r.Job().ID)
 		}
-		surveys := rs.surveys(ctx, runs)
+	}
+	return l
+}
+
+// add adds a job, unless its id is "".
+func (l *line) add(id submit.JobID) {
+	if id != "" {
+		l.jobs = append(l.jobs, id)
+	}
+}
+
+// join makes a job wait if as many jobs as may run at the same time are before it.
+func (l *line) join(spec *submit.JobSpec) error {
+	n := len(l.jobs) - l.atOnce
+	if l.atOnce == 0 || n < 0 {
+		return nil
+	}
+	wait(spec, "afterany:"+string(l.jobs[n]))
+	return mayWait(*spec, "--at-once")
+}
+
+// swept is a run of a sweep with its status.
+type swept struct {
+	Run
+	status submit.Status
+}
+
+// failed reports whether the run has ended and did not complete.
+func (s swept) failed() bool { return s.status.State.Ended() && s.status.State != submit.Completed }
+
+// lookAll looks at the runs of a sweep. A run whose status can't be found is Unknown, for the
+// reason why.
+func (rs *Runs) lookAll(ctx context.Context, runs []Run) (all []swept) {
+	surveys := rs.surveys(ctx, runs)
+	for _, r := range runs {
+		r, status, err := rs.look(ctx, r, surveys)
+		if err != nil {
+			status = submit.Status{State: submit.Unknown, Reason: firstLine(err)}
+		}
+		all = append(all, swept{r, status})
+	}
+	return all
+}
+
+// queueSweep hands those runs of a sweep to their scheduler whose names are in left, and removes
+// the names, until the scheduler takes no more jobs for now: that is full.
+func (rs *Runs) queueSweep(ctx context.Context, all []swept, left map[string]bool, change func(Run) Changes, m Manner) (full, err error) {
+	queue := lineOf(all)
+	for _, r := range all {
+		if !left[r.Dir.Name()] {
+			continue
+		}
+		c := change(r.Run)
+		changeJob := c.Job
+		c.Job = func(spec *submit.JobSpec) error { return errors.Join(changeJob(spec), queue.join(spec)) }
+		s, err := rs.resume(ctx, r.Run, c, m)
+		if errors.Is(err, submit.ErrQueueFull) {
+			return err, nil
+		}
+		if err == nil {
+			queue.add(s.Job.ID)
+			delete(left, r.Dir.Name())
+		}
+		if err == nil && !m.quiet {
+			s.name = r.Dir.Path()
+			err = rs.attend(ctx, s, m)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", r.Dir.Name(), err)
+		}
+	}
+	return nil, nil
+}
+
+// unchanged are no changes of a job.
+func unchanged(Run) Changes { return Changes{Job: func(*submit.JobSpec) error { return nil }} }
+
+// followSweep says what becomes of a sweep's runs until all have ended. It queues those in left,
+// with changes, as soon as their scheduler takes them. It returns an error unless all have
+// completed. If ctx ends first, the jobs go on.
+func (rs *Runs) followSweep(ctx context.Context, sweep string, left map[string]bool, change func(Run) Changes) error {
+	began, pause, shown, told := rs.Now(), sweepPoll, map[string]string{}, ""
+	for {
+		runs := rs.lookAll(ctx, rs.OfSweep(sweep))
 		ended, failed, changed := 0, 0, false
 		for _, r := range runs {
-			_, status, err := rs.look(ctx, r, surveys)
-			if err != nil {
-				status = submit.Status{State: submit.Unknown, Reason: firstLine(err)}
+			name := r.Dir.Name()
+			if at := r.Manifest.Ended; at != nil && at.After(began) {
+				delete(left, name) // Somebody has cancelled it.
 			}
-			if status.State.Ended() {
+			if left[name] {
+				continue
+			}
+			if r.status.State.Ended() {
 				ended++
-				if status.State != submit.Completed {
-					failed++
-				}
 			}
-			if text := status.String(); shown[r.Dir.Name()] != text {
-				shown[r.Dir.Name()], changed = text, true
+			if r.failed() {
+				failed++
+			}
+			if text := r.status.String(); shown[name] != text {
+				shown[name], changed = text, true
 				values, _ := valuesOf(r.Manifest)
 				fmt.Fprintf(rs.Err, "%s: %s: %s\n", r.Job(), values, rundir.Printable(text))
 			}
 		}
+		waiting := len(left)
+		_, err := rs.queueSweep(ctx, runs, left, change, Manner{planned: true, quiet: true})
 		switch {
+		case err != nil && ctx.Err() == nil && ended+len(left) == len(runs): // Else it is tried again.
+			return err
+		case err != nil && ctx.Err() == nil && err.Error() != told:
+			told = err.Error()
+			rs.Warn("%s; trying again", told)
 		case ended == len(runs) && failed > 0:
 			return fmt.Errorf("%d of %s of the sweep did not complete: submit resume %s runs those again", failed, plural.Of(len(runs), "run"), sweep)
 		case ended == len(runs):
 			return nil
-		case changed:
+		case changed || len(left) < waiting:
 			pause = sweepPoll
 		}
 		select {
 		case <-ctx.Done():
 			fmt.Fprintf(rs.Err, "the sweep continues; cancel it with: %s\n", rs.command(sweep, "cancel"))
+			if len(left) > 0 {
+				fmt.Fprintf(rs.Err, "%s not queued yet: %s\n", plural.Of(len(left), "run"), rs.command(sweep, "resume", "-F"))
+			}
 			return context.Cause(ctx)
 		case <-time.After(pause):
 			pause = min(pause*3/2, sweepPollMost)
@@ -63,26 +166,32 @@ func (rs *Runs) followSweep(ctx context.Context, sweep string) error {
 	}
 }
 
-// ResumeSweep resumes the runs of a sweep that have ended and did not complete.
+// ResumeSweep queues the runs of a sweep that have ended and did not complete, or that have never
+// been queued.
 func (rs *Runs) ResumeSweep(ctx context.Context, runs []Run, change func(Run) Changes, m Manner) error {
-	m.Follow = false
-	surveys := rs.surveys(ctx, runs)
-	resumed := 0
-	for _, r := range runs {
-		_, status, err := rs.look(ctx, r, surveys)
-		if err != nil {
-			return err
+	all, left := rs.lookAll(ctx, runs), map[string]bool{}
+	for _, r := range all {
+		switch {
+		case r.status.State == submit.Unknown && r.taken():
+			return fmt.Errorf("run %s: %s", r.Dir.Name(), r.status.Reason)
+		case r.failed() || r.status.State == submit.Unknown:
+			left[r.Dir.Name()] = true
 		}
-		if !status.State.Ended() || status.State == submit.Completed {
-			continue
-		}
-		if err := rs.Resume(ctx, r, change(r), m); err != nil {
-			return fmt.Errorf("run %s: %w", r.Dir.Name(), err)
-		}
-		resumed++
 	}
-	if resumed == 0 {
+	if len(left) == 0 {
 		return fmt.Errorf("the sweep has no run to resume: all of its %s have completed, or not ended yet", plural.Of(len(runs), "run"))
+	}
+	_, batch := runs[0].Scheduler.(submit.Batch)
+	follow, missing := batch && m.Follow, len(left)
+	m.Follow = false
+	full, err := rs.queueSweep(ctx, all, left, change, m)
+	switch {
+	case err != nil:
+		return err
+	case follow:
+		return rs.followSweep(ctx, SweepOf(runs[0].Manifest), left, change)
+	case full != nil:
+		return fmt.Errorf("%d of %s queued; %w\nadd -F to queue the others as soon as it takes them", missing-len(left), plural.Of(missing, "run"), full)
 	}
 	return nil
 }

@@ -29,13 +29,13 @@ const planLimit = 5 * time.Second
 // startPlan asks the scheduler about a prepared job, while the caller compiles it. The returned
 // function waits for the answer. A job that can never run is an error, which ends the returned
 // context. Nothing is asked about a job that the user will queue.
-func (rs *Runs) startPlan(ctx context.Context, scheduler submit.Scheduler, spec submit.JobSpec, noSubmit bool) (context.Context, func() (submit.Expectation, error)) {
+func (rs *Runs) startPlan(ctx context.Context, scheduler submit.Scheduler, spec submit.JobSpec, m Manner) (context.Context, func() (submit.Expectation, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	limited, stop := context.WithTimeout(ctx, planLimit)
 	var p plan
 	var asked, checked sync.WaitGroup
 	planner, ok := scheduler.(submit.Planner)
-	if _, elsewhere := spec.Passed["clusters"]; ok && !elsewhere && !noSubmit {
+	if _, elsewhere := spec.Passed["clusters"]; ok && !elsewhere && !m.NoSubmit && !m.planned {
 		asked.Go(func() {
 			var err error
 			p.expected, err = planner.Expect(limited, spec)
@@ -66,11 +66,11 @@ func (rs *Runs) startPlan(ctx context.Context, scheduler submit.Scheduler, spec 
 }
 
 // decide has the scheduler decide what a job leaves open, and asks it about the job.
-func (rs *Runs) decide(ctx context.Context, scheduler submit.Scheduler, asked submit.JobSpec, noSubmit bool) (decided submit.JobSpec, expected submit.Expectation, err error) {
-	if decided, err = scheduler.Prepare(ctx, asked, noSubmit); err != nil {
+func (rs *Runs) decide(ctx context.Context, scheduler submit.Scheduler, asked submit.JobSpec, m Manner) (decided submit.JobSpec, expected submit.Expectation, err error) {
+	if decided, err = scheduler.Prepare(ctx, asked, m.NoSubmit); err != nil {
 		return decided, expected, err
 	}
-	_, planned := rs.startPlan(ctx, scheduler, decided, noSubmit)
+	_, planned := rs.startPlan(ctx, scheduler, decided, m)
 	expected, err = planned()
 	return decided, expected, err
 }

@@ -18,7 +18,7 @@ const cellOption = "cell"
 
 // Rerun runs a run's programs again, as another run with the same options, with changes.
 func (rs *Runs) Rerun(ctx context.Context, r Run, c Changes, m Manner) error {
-	s, err := rs.rerun(ctx, r, c, m.NoSubmit)
+	s, err := rs.rerun(ctx, r, c, m)
 	if err != nil {
 		return err
 	}
@@ -46,12 +46,12 @@ func (rs *Runs) RerunLatest(ctx context.Context, r Run, c Changes, params []stri
 	return rs.Submit(ctx, req)
 }
 
-func (rs *Runs) rerun(ctx context.Context, r Run, c Changes, noSubmit bool) (s Started, err error) {
+func (rs *Runs) rerun(ctx context.Context, r Run, c Changes, m Manner) (s Started, err error) {
 	asked, again, err := rs.again(ctx, r, c)
 	if err != nil {
 		return s, err
 	}
-	decided, expected, err := rs.decide(ctx, r.Scheduler, asked, noSubmit)
+	decided, expected, err := rs.decide(ctx, r.Scheduler, asked, m)
 	if err != nil {
 		return s, err
 	}
@@ -78,7 +78,7 @@ func (rs *Runs) rerun(ctx context.Context, r Run, c Changes, noSubmit bool) (s S
 		return s, err
 	}
 	defer func() { err = errors.Join(err, draft.Release()) }()
-	s, err = rs.handOver(ctx, r.Scheduler, decided, noSubmit)
+	s, err = rs.handOver(ctx, r.Scheduler, decided, m.NoSubmit)
 	s.expected = expected
 	return s, err
 }

@@ -27,7 +27,7 @@ type Changes struct {
 // Resume starts an ended run again, with changes, and attends to it. It checks everything that it
 // can refuse first.
 func (rs *Runs) Resume(ctx context.Context, r Run, c Changes, m Manner) error {
-	s, err := rs.resume(ctx, r, c, m.NoSubmit)
+	s, err := rs.resume(ctx, r, c, m)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (rs *Runs) Resume(ctx context.Context, r Run, c Changes, m Manner) error {
 }
 
 // resume hands an ended run to its scheduler again. It holds the run's lock meanwhile.
-func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s Started, err error) {
+func (rs *Runs) resume(ctx context.Context, r Run, c Changes, m Manner) (s Started, err error) {
 	if err := r.Dir.CheckOwner(); err != nil {
 		return s, err
 	}
@@ -48,7 +48,7 @@ func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s 
 	if r, err = rs.open(r.Dir); err != nil {
 		return s, err
 	}
-	if r, err = rs.mayResume(ctx, r, noSubmit); err != nil {
+	if r, err = rs.mayResume(ctx, r, m.NoSubmit); err != nil {
 		return s, err
 	}
 	if err := markEnded(r); err != nil {
@@ -65,7 +65,7 @@ func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s 
 	if err := needWork(r.Manifest, asked, again); err != nil {
 		return s, err
 	}
-	decided, expected, err := rs.decide(ctx, r.Scheduler, asked, noSubmit)
+	decided, expected, err := rs.decide(ctx, r.Scheduler, asked, m)
 	if err != nil {
 		return s, err
 	}
@@ -80,7 +80,7 @@ func (rs *Runs) resume(ctx context.Context, r Run, c Changes, noSubmit bool) (s 
 	if err := rs.restart(ctx, r, asked, flags); err != nil {
 		return s, err
 	}
-	s, err = rs.handOver(ctx, r.Scheduler, decided, noSubmit)
+	s, err = rs.handOver(ctx, r.Scheduler, decided, m.NoSubmit)
 	s.expected = expected
 	return s, err
 }
@@ -210,7 +210,9 @@ func (rs *Runs) restart(ctx context.Context, r Run, asked submit.JobSpec, flags 
 	slices.Sort(known)
 	known = slices.Compact(known)
 	return rs.update(ctx, r.Dir, func(m *rundir.Manifest) {
-		m.Resumed = append(m.Resumed, rundir.Resumption{Time: rs.Now(), CommandLine: rs.CommandLine, JobID: r.Manifest.JobID, State: m.State, Jobs: known, Starts: starts})
+		if r.taken() || len(known) > 0 { // Else it starts for the first time.
+			m.Resumed = append(m.Resumed, rundir.Resumption{Time: rs.Now(), CommandLine: rs.CommandLine, JobID: r.Manifest.JobID, State: m.State, Jobs: known, Starts: starts})
+		}
 		if flags != nil {
 			m.Flags = flags
 			for i, cell := range m.Cells {

@@ -129,7 +129,7 @@ func (rs *Runs) start(ctx context.Context, req Request) (s Started, err error) {
 			return s, err
 		}
 	}
-	building, planned := rs.startPlan(ctx, req.Scheduler, decided, req.NoSubmit || req.Sweep.Number > 1)
+	building, planned := rs.startPlan(ctx, req.Scheduler, decided, req.Manner)
 	p, err := rs.prepare(building, req, module, &asked, &decided)
 	expected, refused := planned()
 	if err := cmp.Or(refused, err); err != nil {

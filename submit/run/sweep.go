@@ -18,11 +18,12 @@ import (
 )
 
 // The keys of a sweep in the options of its runs' manifests: its name, the number of the run from
-// 1, and the run's values.
+// 1, the run's values, and how many jobs may run at the same time.
 const (
 	sweepOption       = "sweep"
 	sweepNumberOption = "sweep-number"
 	sweepValuesOption = "sweep-values"
+	sweepAtOnceOption = "sweep-at-once"
 )
 
 // Sweep is a request for a run of a notebook with each combination of some values.
@@ -34,8 +35,6 @@ type Sweep struct {
 	Scaling string
 	// AtOnce is how many of the jobs may run at the same time; 0 for all.
 	AtOnce int
-	// Number is the number of a run in its sweep, from 1; 0 in a request for a sweep.
-	Number int
 }
 
 // sweep submits a run for each point. It checks all of them before it submits the first.
@@ -68,20 +67,28 @@ func (rs *Runs) sweep(ctx context.Context, req Request) error {
 		return err
 	}
 	done := report.Sweep{Sweep: requests[0].Options[sweepOption].(string), Runs: []report.SweepRun{}}
-	var jobs []string
+	queue, staged := line{atOnce: req.Sweep.AtOnce}, map[string]bool{}
 	var failures []error
 	for i, one := range requests {
 		title := fmt.Sprintf("%s (%d of %d)", points[i], i+1, len(points))
-		if at := req.Sweep.AtOnce; batch && at > 0 && i >= at {
-			wait(&one.Job, "afterany:"+jobs[i-at])
+		if err := queue.join(&one.Job); err != nil {
+			return rs.cutSweep(done, err, req.JSON)
 		}
+		one.NoSubmit = len(staged) > 0
 		s, err := rs.start(ctx, one)
+		if errors.Is(err, submit.ErrQueueFull) {
+			err, done.Full = nil, firstLine(err)
+		}
 		if err != nil {
 			return rs.cutSweep(done, fmt.Errorf("%s: %w", title, err), req.JSON)
 		}
 		done.Runs = append(done.Runs, report.SweepRun{Settings: points[i].String(), Run: s.Spec.RunDir.Name(), Directory: s.Spec.RunDir.Path(), Job: string(s.Job.ID)})
-		jobs = append(jobs, string(s.Job.ID))
 		if batch {
+			queue.add(s.Job.ID)
+			if s.Job.ID == "" {
+				staged[s.Spec.RunDir.Name()] = true
+				done.Staged = len(staged)
+			}
 			continue
 		}
 		fmt.Fprintf(rs.Err, "submit: %s\n", title)
@@ -95,7 +102,7 @@ func (rs *Runs) sweep(ctx context.Context, req Request) error {
 	}
 	err = report.Write(rs.Out, req.JSON, done)
 	if batch && req.Follow && err == nil {
-		err = rs.followSweep(ctx, done.Sweep)
+		err = rs.followSweep(ctx, done.Sweep, staged, unchanged)
 	}
 	if req.Sweep.Scaling != "" && (req.Follow || !batch) {
 		table, scalingErr := rs.Scaling(context.WithoutCancel(ctx), done.Sweep)
@@ -139,10 +146,13 @@ func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point, 
 		one.Sweep = Sweep{} // Each size is planned by itself.
 		one.Options = maps.Clone(req.Options)
 		one.Options[sweepOption], one.Options[sweepNumberOption], one.Options[sweepValuesOption] = name, i+1, p.String()
+		if req.Sweep.AtOnce > 0 {
+			one.Options[sweepAtOnceOption] = req.Sweep.AtOnce
+		}
 		if req.Sweep.Scaling != "" {
 			resize(&one.Job, p, batch)
 		} else {
-			one.Sweep.Number = i + 1
+			one.planned = i > 0
 			err = rs.setPoint(ctx, &one, p, isFlag)
 		}
 		if err != nil {

@@ -113,5 +113,13 @@ func refused(spec submit.JobSpec, err error) error {
 		return fmt.Errorf("cannot queue the job: %w: is SLURM's controller up (scontrol ping)? The job may be queued: submit status %s says so once SLURM answers; check before you submit again",
 			err, shellescape.Quote(spec.RunDir.Path()))
 	}
+	var command *submit.CommandError
+	if errors.As(err, &command) && submitLimitWord.MatchString(command.Output) {
+		return fmt.Errorf("%w (%s)\n%s", submit.ErrQueueFull, submitLimitWord.FindString(command.Output), kept)
+	}
 	return fmt.Errorf("SLURM rejected the job: %w\n%s", err, kept)
 }
+
+// submitLimitWord matches sbatch's names for the limits of how many jobs a user, an account or a
+// quality of service may have in the queue: AssocMaxSubmitJobLimit, QOSMaxSubmitJobPerUserLimit.
+var submitLimitWord = regexp.MustCompile(`\b(?:Assoc|QOS)\w*SubmitJob\w*Limit\b`)

@@ -35,7 +35,8 @@ type Notebook struct {
 	Parameters map[string]string
 	// ParameterPlaces are the places of the values that come from a file.
 	ParameterPlaces map[string]string
-	// AtRunTime are parameters that get their values when the programs start, where that is possible.
+	// AtRunTime are parameters that get their values when the programs start, where that is
+	// possible.
 	AtRunTime []string
 	// Script asks for one program as one file.
 	Script bool
