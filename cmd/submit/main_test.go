@@ -118,7 +118,7 @@ func TestFlags(t *testing.T) {
 			}
 			want := defaults
 			tc.want(&want)
-			if diff := cmp.Diff(want, *got, cmpopts.IgnoreUnexported(submitOptions{}, rundir.Dir{}), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(want, *got, cmpopts.IgnoreUnexported(submitOptions{}, run.Manner{}, rundir.Dir{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)
 			}
 		})
