@@ -40,7 +40,7 @@ type user struct {
 
 func newUser(t *testing.T, env ...string) user {
 	t.Helper()
-	return user{folder: t.TempDir(), env: env}
+	return user{folder: t.TempDir(), env: append([]string{"XDG_STATE_HOME=" + t.TempDir()}, env...)}
 }
 
 // submit runs a command in the user's folder and returns its output, and an error if it failed.

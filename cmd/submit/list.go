@@ -19,11 +19,12 @@ func newListCommand(a *app) *cobra.Command {
 options. Of options that are repeated, --state matches any, and --param all.`,
 		Example: `  submit list --state failed --since 7d
   submit list --notebook mnist.ipynb --param lr=1e-3
-  submit list --state active
+  submit list --state active --everywhere
   submit list --since 7d --used`,
 		Args: cobra.NoArgs,
 	}
 	addFilter(cmd, &f)
+	cmd.Flags().BoolVar(&f.Everywhere, "everywhere", false, "also list runs in the other folders in which you have submitted")
 	cmd.Flags().BoolVar(&f.Used, "used", false, "also show the memory and CPUs that each run has used, and what to ask for next time")
 	addRunRoot(cmd)
 	return reporting(a, cmd, func(cmd *cobra.Command, _ []string) (report.Report, error) {

@@ -47,10 +47,15 @@ func ListAll(root string) (own, others []Dir, err error) {
 			own = append(own, d)
 		}
 	}
-	slices.SortFunc(own, func(a, b Dir) int {
+	SortByTime(own)
+	return own, others, nil
+}
+
+// SortByTime sorts run directories by the time in their names, the newest last.
+func SortByTime(dirs []Dir) {
+	slices.SortFunc(dirs, func(a, b Dir) int {
 		return cmp.Or(cmp.Compare(stamp(a.Name()), stamp(b.Name())), cmp.Compare(a.Name(), b.Name()))
 	})
-	return own, others, nil
 }
 
 // JobName returns the part of the run's name that comes from the job's.
@@ -141,6 +146,16 @@ func findExact(runs []Dir, want string) (Dir, bool) {
 		}
 	}
 	return earlier, earlier != Dir{}
+}
+
+// FindExact finds the run directory in root with a name or a job id. There is none if root can't be
+// read.
+func FindExact(root, want string) (Dir, bool) {
+	runs, _, err := ListAll(root)
+	if err != nil {
+		return Dir{}, false
+	}
+	return findExact(runs, want)
 }
 
 func names(runs []Dir) string {

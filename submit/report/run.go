@@ -132,6 +132,9 @@ type Runs struct {
 	Others int    `json:"others,omitempty"`
 	// WithUsed is set to show what each run has used.
 	WithUsed bool `json:"-"`
+	// Everywhere is set if the runs are those in all folders, and More if there are other folders.
+	Everywhere bool `json:"-"`
+	More       bool `json:"-"`
 	// Filtered is set if the list leaves out runs on purpose.
 	Filtered bool `json:"-"`
 }
@@ -146,12 +149,18 @@ func (l Runs) Text(w io.Writer) (err error) {
 			_, err = fmt.Fprintf(w, "and %s of other users, which only their directories name\n", plural.Of(l.Others, "run"))
 		}
 	}()
-	if len(l.Runs) == 0 && l.Filtered {
-		_, err := fmt.Fprintf(w, "no runs in %s that match\n", l.Root)
-		return err
-	}
 	if len(l.Runs) == 0 {
-		_, err := fmt.Fprintf(w, "no runs in %s\n", l.Root)
+		text := "no runs"
+		if !l.Everywhere {
+			text += " in " + l.Root
+		}
+		if l.Filtered {
+			text += " that match"
+		}
+		if l.More && !l.Everywhere {
+			text += "; submit list --everywhere lists those in other folders"
+		}
+		_, err := fmt.Fprintln(w, text)
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -166,6 +175,9 @@ func (l Runs) Text(w io.Writer) (err error) {
 			created = r.Created.Local().Format(time.DateTime)
 		}
 		row := []string{dash(r.Job), created, r.Run, r.Message}
+		if l.Everywhere {
+			row[2] = r.Directory
+		}
 		if l.WithUsed && r.Used == nil {
 			row = append(row, "-", "-")
 		} else if l.WithUsed {

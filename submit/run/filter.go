@@ -25,6 +25,8 @@ type Filter struct {
 	Name string
 	// Sweep is the name of a sweep.
 	Sweep string
+	// Everywhere also picks runs in the other folders in which the user has submitted.
+	Everywhere bool
 	// Used adds what each run has used.
 	Used bool
 	// Params are NAME=VALUE of parameters and flags. 0.001 is 1e-3.

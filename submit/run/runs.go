@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -46,6 +47,9 @@ func (rs *Runs) FindWhole(word string) (Run, error) { return rs.find(word, rundi
 
 func (rs *Runs) find(word string, find func(root, want string) (rundir.Dir, error)) (Run, error) {
 	dir, err := find(rs.Root, word)
+	if err != nil && !strings.ContainsRune(word, filepath.Separator) {
+		dir, err = rs.findElsewhere(word, err)
+	}
 	if err != nil {
 		return Run{}, err
 	}

@@ -269,6 +269,7 @@ func writeJob(scheduler submit.Scheduler, dir rundir.Dir, asked, decided submit.
 // caller must hold the run's lock.
 func (rs *Runs) handOver(ctx context.Context, scheduler submit.Scheduler, spec submit.JobSpec, noSubmit bool) (s Started, err error) {
 	s = Started{Scheduler: scheduler, Spec: spec}
+	rs.WarnUnlessForbidden(rs.remember(spec.RunDir.Root()))
 	if noSubmit {
 		return s, nil
 	}

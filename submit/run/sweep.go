@@ -26,6 +26,9 @@ const (
 	sweepAtOnceOption = "sweep-at-once"
 )
 
+// sweepInfix is a part of each sweep's name.
+const sweepInfix = "-sweep-"
+
 // Sweep is a request for a run of a notebook with each combination of some values.
 type Sweep struct {
 	// Axes are NAME=VALUE,... of parameters or flags, as parseAxes reads them.
@@ -140,7 +143,7 @@ func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point, 
 			}
 		}
 	}
-	name := fmt.Sprintf("%s-sweep-%s-%04x", rundir.Slug(spec.Name), rs.Now().Format("20060102-150405"), rand.N(1<<16))
+	name := fmt.Sprintf("%s%s%s-%04x", rundir.Slug(spec.Name), sweepInfix, rs.Now().Format("20060102-150405"), rand.N(1<<16))
 	for i, p := range points {
 		one := req
 		one.Sweep = Sweep{} // Each size is planned by itself.
@@ -233,10 +236,19 @@ func valuesOf(m rundir.Manifest) (values string, number int) {
 
 // OfSweep returns the runs of a sweep in their order; none if there is no such sweep.
 func (rs *Runs) OfSweep(name string) (all []Run) {
-	dirs, _ := rundir.List(rs.Root) // Who looks for a run gets the error.
-	for _, d := range dirs {
-		if r, err := rs.open(d); err == nil && name != "" && SweepOf(r.Manifest) == name {
-			all = append(all, r)
+	roots := []string{rs.Root}
+	if strings.Contains(name, sweepInfix) {
+		roots = append(roots, rs.elsewhere()...)
+	}
+	for _, root := range roots {
+		dirs, _ := rundir.List(root) // Who looks for a run gets the error.
+		for _, d := range dirs {
+			if r, err := rs.open(d); err == nil && name != "" && SweepOf(r.Manifest) == name {
+				all = append(all, r)
+			}
+		}
+		if len(all) > 0 {
+			break
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Run) int {

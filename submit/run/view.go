@@ -57,12 +57,15 @@ func used(dir rundir.Dir, state submit.State) *report.Used {
 // List returns a report on the runs that a filter picks, the newest last. An error about one run is
 // part of its report, because it must not hide the other runs; a filter doesn't hide it either.
 func (rs *Runs) List(ctx context.Context, f Filter) (report.Runs, error) {
-	list := report.Runs{Root: rs.Root, Runs: []report.Run{}, Filtered: !f.empty(), WithUsed: f.Used}
+	list := report.Runs{Root: rs.Root, Runs: []report.Run{}, Filtered: !f.empty(), WithUsed: f.Used, Everywhere: f.Everywhere}
 	dirs, others, err := rundir.ListAll(rs.Root)
 	if err != nil {
 		return list, err
 	}
-	list.Others = len(others)
+	list.Others, list.More = len(others), len(rs.elsewhere()) > 0
+	if f.Everywhere {
+		dirs = rs.listElsewhere(dirs)
+	}
 	var runs []Run
 	var errs []error
 	for _, dir := range dirs {
