@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,10 +9,12 @@ import (
 	"gonbatch/submit"
 )
 
-// axis is a parameter or a flag of a sweep, with its values.
+// axis is a parameter or a flag of a sweep, with its values, or with the range of its random
+// values.
 type axis struct {
 	name   string
 	values []string
+	random interval
 }
 
 // point is a run of a sweep: a value for each axis.
@@ -32,9 +35,11 @@ func (p point) String() string {
 // maxPoints limits a sweep, most of all one with a typing mistake.
 const maxPoints = 1000
 
-// parseAxes parses NAME=VALUE,VALUE,... or NAME=FIRST..LAST, which is a range of whole numbers.
-func parseAxes(texts []string) (axes []axis, err error) {
-	total := 1
+// parseAxes parses NAME=VALUE,VALUE,... or NAME=FIRST..LAST, which is a range of whole numbers. If
+// random is set, values are drawn from a range, which may be one of real numbers, or LOW..HIGH in
+// log(...).
+func parseAxes(texts []string, random bool) (axes []axis, err error) {
+	total := 1.0
 	for _, text := range texts {
 		name, list, ok := strings.Cut(text, "=")
 		if !ok || name == "" || list == "" {
@@ -45,15 +50,21 @@ func parseAxes(texts []string) (axes []axis, err error) {
 				return nil, submit.Usagef("--sweep=%q: %s is there twice: give all of its values at once", text, name)
 			}
 		}
-		values, err := parseValues(list)
+		a := axis{name: name}
+		if random {
+			a.random, err = parseInterval(list)
+		}
+		if err == nil && a.random == (interval{}) {
+			a.values, err = parseValues(list)
+		}
 		if err != nil {
 			return nil, submit.Usagef("--sweep=%q: %w", text, err)
 		}
-		total *= len(values)
-		if total > maxPoints {
+		total *= float64(len(a.values))
+		if total > maxPoints && !random {
 			return nil, submit.Usagef("--sweep: more than %d runs", maxPoints)
 		}
-		axes = append(axes, axis{name, values})
+		axes = append(axes, a)
 	}
 	return axes, nil
 }
@@ -99,6 +110,9 @@ func parseValues(list string) (values []string, err error) {
 func expandRange(value string) ([]string, error) {
 	if value == "" {
 		return nil, fmt.Errorf("a value is empty")
+	}
+	if in, err := parseInterval(value); err != nil || in != (interval{}) && (in.log || !in.whole) {
+		return nil, cmp.Or(err, fmt.Errorf("%s is a range of real numbers, from which --random N draws", value))
 	}
 	first, last, isRange := strings.Cut(value, "..")
 	from, err := strconv.Atoi(first)

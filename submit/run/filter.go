@@ -78,12 +78,17 @@ func (f Filter) picksManifest(m rundir.Manifest, now time.Time) bool {
 		strings.Contains(m.Name, f.Name) && (f.Sweep == "" || SweepOf(m) == f.Sweep) &&
 		!slices.ContainsFunc(f.Params, func(p string) bool {
 			name, want, _ := strings.Cut(p, "=")
-			got, ok := m.Parameters[name]
-			if !ok {
-				got, ok = m.Flags[name]
-			}
-			return !ok || !sameValue(got, want)
+			return !hasValue(m, name, want)
 		})
+}
+
+// hasValue reports whether a run's parameter or flag has a value.
+func hasValue(m rundir.Manifest, name, want string) bool {
+	got, ok := m.Parameters[name]
+	if !ok {
+		got, ok = m.Flags[name]
+	}
+	return ok && sameValue(got, want)
 }
 
 func samePath(a, b string) bool {

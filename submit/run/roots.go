@@ -16,7 +16,8 @@ import (
 // mostRoots is how many folders with runs submit remembers: the newest.
 const mostRoots = 200
 
-// rootsFile is the file that remembers the folders in which the user has submitted, a line for each.
+// rootsFile is the file that remembers the folders in which the user has submitted, a line for
+// each.
 func (rs *Runs) rootsFile() (string, error) { return userdir.State(rs.Getenv, "run-roots") }
 
 // remembered returns the folders in which the user has submitted, the newest last.

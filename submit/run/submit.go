@@ -65,7 +65,7 @@ func (rs *Runs) Submit(ctx context.Context, req Request) error {
 	if err := req.Notebook.Open(req.Path); err != nil {
 		return err
 	}
-	if len(req.Sweep.Axes) > 0 || req.Sweep.Scaling != "" {
+	if s := req.Sweep; len(s.Axes) > 0 || s.Scaling+s.Extend != "" || s.Random != 0 {
 		return rs.sweep(ctx, req)
 	}
 	if req.DryRun {

@@ -33,6 +33,11 @@ const sweepInfix = "-sweep-"
 type Sweep struct {
 	// Axes are NAME=VALUE,... of parameters or flags, as parseAxes reads them.
 	Axes []string
+	// Random is how many points with random values to run, instead of all combinations; 0 for
+	// these.
+	Random int
+	// Extend is the name of a sweep to which the runs belong; "" for a new one.
+	Extend string
 	// Scaling are numbers of nodes, or of ranks on this machine, with commas between them: a run
 	// for each, instead of Axes.
 	Scaling string
@@ -43,7 +48,7 @@ type Sweep struct {
 // sweep submits a run for each point. It checks all of them before it submits the first.
 func (rs *Runs) sweep(ctx context.Context, req Request) error {
 	_, batch := req.Scheduler.(submit.Batch)
-	axes, err := parseAxes(req.Sweep.Axes)
+	axes, err := parseAxes(req.Sweep.Axes, req.Sweep.Random > 0)
 	if req.Sweep.Scaling != "" {
 		var sizes axis
 		sizes, err = parseScaling(req.Sweep.Scaling, batch)
@@ -54,6 +59,10 @@ func (rs *Runs) sweep(ctx context.Context, req Request) error {
 		return err
 	case req.Sweep.Scaling != "" && len(req.Sweep.Axes) > 0:
 		return submit.Usagef("--scaling and --sweep: give one of them")
+	case (req.Sweep.Random > 0 || req.Sweep.Extend != "") && len(req.Sweep.Axes) == 0:
+		return submit.Usagef("--random and --extend are about --sweep: give its values")
+	case req.Sweep.Random < 0 || req.Sweep.Random > maxPoints:
+		return submit.Usagef("--random=%d: must be between 1 and %d", req.Sweep.Random, maxPoints)
 	case req.Sweep.AtOnce < 0:
 		return submit.Usagef("--at-once=%d: must be at least 0 (0 means all)", req.Sweep.AtOnce)
 	case req.DryRun || req.NoSubmit || req.From != "":
@@ -65,12 +74,22 @@ func (rs *Runs) sweep(ctx context.Context, req Request) error {
 		}
 	}
 	points := grid(axes)
-	requests, err := rs.sweepRequests(ctx, req, points, batch)
+	if req.Sweep.Random > 0 {
+		if points, err = drawPoints(axes, req.Sweep.Random); err != nil {
+			return err
+		}
+	}
+	var before []Run
+	if before, points, err = rs.extended(req, points); err != nil {
+		return err
+	}
+	requests, err := rs.sweepRequests(ctx, req, before, points)
 	if err != nil {
 		return err
 	}
 	done := report.Sweep{Sweep: requests[0].Options[sweepOption].(string), Runs: []report.SweepRun{}}
-	queue, staged := line{atOnce: req.Sweep.AtOnce}, map[string]bool{}
+	queue, staged := lineOf(rs.lookAll(ctx, before)), map[string]bool{}
+	queue.atOnce = req.Sweep.AtOnce
 	var failures []error
 	for i, one := range requests {
 		title := fmt.Sprintf("%s (%d of %d)", points[i], i+1, len(points))
@@ -117,6 +136,27 @@ func (rs *Runs) sweep(ctx context.Context, req Request) error {
 	return err
 }
 
+// extended returns the runs of the sweep that a request extends, and those of the points that it
+// has not yet.
+func (rs *Runs) extended(req Request, points []point) (before []Run, missing []point, err error) {
+	name := req.Sweep.Extend
+	if name == "" {
+		return nil, points, nil
+	}
+	if before = rs.OfSweep(name); len(before) == 0 {
+		return nil, nil, submit.Usagef("--extend=%s: there is no such sweep in %s", name, rs.Root)
+	}
+	missing = slices.DeleteFunc(points, func(p point) bool {
+		return slices.ContainsFunc(before, func(r Run) bool {
+			return !slices.ContainsFunc(p, func(s setting) bool { return !hasValue(r.Manifest, s.name, s.value) })
+		})
+	})
+	if len(missing) == 0 {
+		return nil, nil, submit.Usagef("--extend=%s: it has all of these runs already: submit resume %[1]s runs those again that did not complete", name)
+	}
+	return before, missing, nil
+}
+
 // cutSweep reports the runs of a sweep that ended before all were submitted.
 func (rs *Runs) cutSweep(done report.Sweep, err error, asJSON bool) error {
 	if len(done.Runs) == 0 {
@@ -125,8 +165,9 @@ func (rs *Runs) cutSweep(done report.Sweep, err error, asJSON bool) error {
 	return errors.Join(report.Write(rs.Out, asJSON, done), err)
 }
 
-// sweepRequests returns a request for each point, whose values it checks.
-func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point, batch bool) (all []Request, err error) {
+// sweepRequests returns a request for each point, whose values it checks. before are the runs of
+// the sweep that they extend.
+func (rs *Runs) sweepRequests(ctx context.Context, req Request, before []Run, points []point) (all []Request, err error) {
 	m, err := req.Notebook.Export(ctx, rs.Shell)
 	if err != nil {
 		return nil, err
@@ -144,15 +185,21 @@ func (rs *Runs) sweepRequests(ctx context.Context, req Request, points []point, 
 		}
 	}
 	name := fmt.Sprintf("%s%s%s-%04x", rundir.Slug(spec.Name), sweepInfix, rs.Now().Format("20060102-150405"), rand.N(1<<16))
+	last := 0
+	if len(before) > 0 {
+		name = req.Sweep.Extend
+		_, last = valuesOf(before[len(before)-1].Manifest)
+	}
 	for i, p := range points {
 		one := req
 		one.Sweep = Sweep{} // Each size is planned by itself.
 		one.Options = maps.Clone(req.Options)
-		one.Options[sweepOption], one.Options[sweepNumberOption], one.Options[sweepValuesOption] = name, i+1, p.String()
+		one.Options[sweepOption], one.Options[sweepNumberOption], one.Options[sweepValuesOption] = name, last+i+1, p.String()
 		if req.Sweep.AtOnce > 0 {
 			one.Options[sweepAtOnceOption] = req.Sweep.AtOnce
 		}
 		if req.Sweep.Scaling != "" {
+			_, batch := req.Scheduler.(submit.Batch)
 			resize(&one.Job, p, batch)
 		} else {
 			one.planned = i > 0
