@@ -100,7 +100,7 @@ func (r record) status() (submit.Status, error) {
 	if status.State == submit.Failed {
 		status.State = submit.OfCode(max(status.ExitCode, 1))
 	}
-	dependency := strings.HasPrefix(status.Reason, "Dependency") // SLURM cancels a job that waits for one that has failed.
+	dependency := status.Reason == "DependencyNeverSatisfied" // SLURM cancels a job that waits for one that has failed.
 	if status.State == submit.Stopped || status.State == submit.Completed || status.State == submit.Cancelled && !dependency {
 		status.Reason, status.Explanation = "", "" // SLURM's reason is that of a failure, or why the job waited, long ago.
 	}
