@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
