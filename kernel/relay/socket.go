@@ -68,7 +68,7 @@ type publisher struct {
 
 func (p *publisher) send(m *wire.Message) error { return p.Send(p.codec.Encode(m)) }
 
-// front are the sockets for the clients. The heartbeat answers by itself.
+// front are the sockets for the clients. The heartbeat's answers by itself.
 type front struct {
 	shell, control, stdin *socket
 	iopub                 *publisher
@@ -95,13 +95,31 @@ func listen(c Connection, log func(error)) (*front, error) {
 		f.iopub.Pub, err = opened(f, zmtp.ListenPub, c.address(c.IOPub), opts)
 	}
 	if err == nil {
-		_, err = opened(f, zmtp.ListenEcho, c.address(c.Heartbeat), opts)
+		var beats *zmtp.Router
+		beats, err = opened(f, zmtp.ListenRouter, c.address(c.Heartbeat), zmtp.Options{Message: mostBeat, Queue: mostBeat, Log: log})
+		if err == nil {
+			go echo(beats)
+		}
 	}
 	if err != nil {
 		f.close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// mostBeat is the maximum size of a heartbeat.
+const mostBeat = 64 << 10
+
+// echo sends heartbeats back until their socket is closed: so clients see that this process lives.
+func echo(beats *zmtp.Router) {
+	for {
+		beat, err := beats.Receive(context.Background())
+		if err != nil {
+			return
+		}
+		_ = beats.Send(beat) // It never fails.
+	}
 }
 
 // opened listens, and registers the socket to be closed.
