@@ -75,14 +75,7 @@ func Run(ctx context.Context, opts Options) error {
 }
 
 // notStarted is the reason why a session could not be started.
-type notStarted struct{ Err error }
-
-var _ error = (*notStarted)(nil)
-
-func (n *notStarted) Error() string { return n.Err.Error() }
-
-// Unwrap returns the reason.
-func (n *notStarted) Unwrap() error { return n.Err }
+type notStarted struct{ error }
 
 // refuse replaces Run for a kernel that can't start: its clients get the reason for each cell,
 // until they shut the kernel down. It returns the reason.
@@ -130,7 +123,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	ctx, cancel := watchClient(ctx, os.Getppid)
 	defer cancel()
 	endWithin(ctx, endTime, opts.Log, os.Exit)
-	gonb := exec.Command(found.gonb, "--kernel", connectionFile, "--raw_error")
+	gonb := exec.CommandContext(ctx, found.gonb, "--kernel", connectionFile, "--raw_error")
 	gonb.Env = sessionEnvironment(opts, found, s)
 	chatter := new(tailLog)
 	var log io.Writer = chatter

@@ -11,7 +11,7 @@ import (
 
 // runMagics runs this kernel's own magics in the cell, in order, until one fails.
 func (e *execution) runMagics(ctx context.Context) *failure {
-	if e.prepared.Err != nil || e.relay.opts.Magics == nil {
+	if e.prepared.Err != nil {
 		return nil
 	}
 	for _, m := range e.prepared.Magics {
