@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/kernel/tool"
 )
 
 // Name is the kernel's name in Jupyter: the folder of its kernelspec, and the kernelspec.name in a
@@ -57,29 +58,32 @@ type spec struct {
 // Install writes the kernelspec, with its logo, and returns its folder. Installing again replaces
 // it.
 func Install(opts InstallOptions) (string, error) {
-	dataDir, err := opts.dataDir()
+	dir, err := opts.specDir()
+	if err == nil {
+		err = opts.install(dir)
+	}
 	if err != nil {
-		return "", fmt.Errorf("install kernel %s: %w", Name, err)
-	}
-	dir := filepath.Join(dataDir, "kernels", Name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("install kernel %s: %w: choose another folder with JUPYTER_DATA_DIR", Name, err)
-	}
-	program, err := opts.program(dir)
-	if err != nil {
-		return "", fmt.Errorf("install kernel %s: %w", Name, err)
-	}
-	text, err := json.MarshalIndent(newSpec(program, opts.Env), "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("install kernel %s: %w", Name, err)
-	}
-	if err := rundir.WriteFileAtomic(filepath.Join(dir, "kernel.json"), append(text, '\n'), 0o644); err != nil {
-		return "", fmt.Errorf("install kernel %s: %w", Name, err)
-	}
-	if err := writeLogos(dir); err != nil {
 		return "", fmt.Errorf("install kernel %s: %w", Name, err)
 	}
 	return dir, nil
+}
+
+func (o InstallOptions) install(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("%w: choose another folder with JUPYTER_DATA_DIR", err)
+	}
+	program, err := o.program(dir)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(newSpec(program, o.Env), "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := rundir.WriteFileAtomic(filepath.Join(dir, "kernel.json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return writeLogos(dir)
 }
 
 // writeLogos writes the logos under the names that Jupyter looks for.
@@ -111,6 +115,12 @@ func newSpec(program string, env map[string]string) spec {
 		InterruptMode: "message",
 		Env:           env,
 	}
+}
+
+// specDir returns the kernelspec's folder.
+func (o InstallOptions) specDir() (string, error) {
+	dataDir, err := o.dataDir()
+	return filepath.Join(dataDir, "kernels", Name), err
 }
 
 func (o InstallOptions) dataDir() (string, error) {
@@ -147,7 +157,7 @@ func (o InstallOptions) program(dir string) (string, error) {
 		return self, nil
 	}
 	name := filepath.Join(dir, filepath.Base(self))
-	return name, copyProgram(name, self)
+	return name, tool.Copy(name, self)
 }
 
 // temporary reports whether a program is in a folder that the go command removes.
@@ -160,26 +170,19 @@ func temporary(program string) bool {
 	return false
 }
 
-func copyProgram(dst, src string) error {
-	data, err := os.ReadFile(src)
-	if err != nil {
-		return err
-	}
-	return rundir.WriteFileAtomic(dst, data, 0o755)
-}
-
 // Uninstall removes the kernelspec that Install with the same options writes, and returns its
 // folder. It is an error if there is none.
 func Uninstall(opts InstallOptions) (string, error) {
-	dataDir, err := opts.dataDir()
+	dir, err := opts.specDir()
+	if err == nil {
+		if _, err = os.Stat(filepath.Join(dir, "kernel.json")); err != nil {
+			err = fmt.Errorf("%w: it is not installed there; --user, --prefix and --sys-prefix say where", err)
+		}
+	}
+	if err == nil {
+		err = os.RemoveAll(dir)
+	}
 	if err != nil {
-		return "", fmt.Errorf("uninstall kernel %s: %w", Name, err)
-	}
-	dir := filepath.Join(dataDir, "kernels", Name)
-	if _, err := os.Stat(filepath.Join(dir, "kernel.json")); err != nil {
-		return "", fmt.Errorf("uninstall kernel %s: %w: it is not installed there; --user, --prefix and --sys-prefix say where", Name, err)
-	}
-	if err := os.RemoveAll(dir); err != nil {
 		return "", fmt.Errorf("uninstall kernel %s: %w", Name, err)
 	}
 	return dir, nil
