@@ -176,18 +176,12 @@ func (b *builder) readMain() ([]byte, error) {
 // copySeed copies a file of Seed into the module if it is wanted and exists, and removes it from
 // the module otherwise.
 func (b *builder) copySeed(name string, wanted bool) (bool, error) {
-	target := filepath.Join(b.Dir, name)
 	text, err := os.ReadFile(filepath.Join(b.Seed, name))
-	switch {
-	case err == nil && wanted:
-		return true, os.WriteFile(target, text, 0o644)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	return false, nil
+	wanted = wanted && err == nil
+	return wanted, b.writeOwn(name, string(text), wanted)
 }
 
 // unmarkValue turns the last expression back into a statement, because it is a call without a
