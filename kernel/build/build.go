@@ -23,10 +23,10 @@ var ErrBuild = errors.New("the cell's program was not built")
 // Files in the folder Cell: the build uses them to record its times, and that an expression has no
 // value.
 const (
-	timeFile  = "time" // exists if times are wanted
-	buildTime = "time-build"
-	linkTime  = "time-link"
-	voidFile  = "void"
+	TimeFile  = "time" // exists if times are wanted
+	BuildTime = "time-build"
+	LinkTime  = "time-link"
+	VoidFile  = "void"
 	// BuiltFile is the last program that was built.
 	BuiltFile = "built.go"
 )
@@ -64,7 +64,7 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	b := &builder{opts}
 	b.Environ = withDefault(b.Environ, "GOGC", "400") // otherwise the linker spends a quarter of its time collecting garbage
-	b.noteTime(buildTime)
+	b.noteTime(BuildTime)
 	if err := b.prepare(); err != nil {
 		return fmt.Errorf("build the cell: %w", err)
 	}
@@ -167,7 +167,7 @@ func (b *builder) goBuild(ctx context.Context, record, linkerFlags string) ([]by
 
 // noteTime writes the time to a file in Cell, if times are wanted.
 func (b *builder) noteTime(name string) {
-	if _, err := os.Stat(filepath.Join(b.Cell, timeFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(b.Cell, TimeFile)); err == nil {
 		_ = os.WriteFile(filepath.Join(b.Cell, name), strconv.AppendInt(nil, time.Now().UnixNano(), 10), 0o600)
 	}
 }

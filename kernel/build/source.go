@@ -196,7 +196,7 @@ func (b *builder) unmarkValue() error {
 		return nil
 	}
 	_, err = b.copySeed("gonbatch__show.go", false)
-	err = errors.Join(err, os.WriteFile(b.mainFile(), []byte(plain), 0o644), os.WriteFile(filepath.Join(b.Cell, voidFile), nil, 0o600))
+	err = errors.Join(err, os.WriteFile(b.mainFile(), []byte(plain), 0o644), os.WriteFile(filepath.Join(b.Cell, VoidFile), nil, 0o600))
 	if err != nil {
 		return fmt.Errorf("show no value: %w", err)
 	}

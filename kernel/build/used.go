@@ -3,10 +3,9 @@ package build
 import (
 	"regexp"
 	"slices"
-)
 
-// unusedMark is keep.Unused.
-const unusedMark = "unused "
+	"gonbatch/kernel/keep"
+)
 
 // outside matches directives with which code outside of a program's Go source can use its
 // declarations.
@@ -24,7 +23,7 @@ func markUnused(hashes map[string]string, source string) {
 	}
 	for name, hash := range hashes {
 		if !slices.Contains(c.uses, name) {
-			hashes[name] = unusedMark + hash
+			hashes[name] = keep.Unused + hash
 		}
 	}
 }

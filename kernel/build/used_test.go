@@ -3,6 +3,8 @@ package build
 import (
 	"strings"
 	"testing"
+
+	"gonbatch/kernel/keep"
 )
 
 func TestMarkUnused(t *testing.T) {
@@ -54,7 +56,7 @@ func call() int { return helper() }
 			if used := hashes["kept"] == "hash"; used != tc.used {
 				t.Errorf("used: %v (%q), want %v", used, hashes["kept"], tc.used)
 			}
-			if hash := strings.TrimPrefix(hashes["kept"], unusedMark); hash != "hash" {
+			if hash := strings.TrimPrefix(hashes["kept"], keep.Unused); hash != "hash" {
 				t.Errorf("hash %q", hash)
 			}
 		})

@@ -7,19 +7,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"gonbatch/kernel/build"
 	"gonbatch/kernel/cell"
-)
-
-// Files in CellDir.
-const (
-	resultFile = "result.json" // the value of the cell, written by package display
-	voidFile   = "void"        // exists if the cell's last expression has no value
+	"gonbatch/kernel/display"
 )
 
 // prepareValue makes the cell show the value of its last expression.
 func (e *execution) prepareValue() {
 	r := e.relay
-	for _, name := range []string{resultFile, voidFile} {
+	for _, name := range []string{display.ResultFile, build.VoidFile} {
 		_ = os.Remove(filepath.Join(r.opts.CellDir, name))
 	}
 	if e.prepared.Err != nil {
@@ -31,10 +27,10 @@ func (e *execution) prepareValue() {
 // showValue publishes the value that the cell's program left, after all its output.
 func (e *execution) showValue(publish bool) {
 	r := e.relay
-	if _, err := os.Stat(filepath.Join(r.opts.CellDir, voidFile)); err == nil && e.callee != "" {
+	if _, err := os.Stat(filepath.Join(r.opts.CellDir, build.VoidFile)); err == nil && e.callee != "" {
 		r.void[e.callee] = true
 	}
-	text, err := os.ReadFile(filepath.Join(r.opts.CellDir, resultFile))
+	text, err := os.ReadFile(filepath.Join(r.opts.CellDir, display.ResultFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.log(err)
 	}
