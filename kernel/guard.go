@@ -18,14 +18,14 @@ import (
 
 // startGuard starts the guard: a process that survives if the kernel is killed, and then ends what
 // the kernel has started. stop ends the guard.
-func startGuard(opts Options, s *session) (stop func(), err error) {
+func startGuard(self string, environ []string, s *session) (stop func(), err error) {
 	r, w, err := os.Pipe() // Nothing that the kernel starts inherits w, so r ends with the kernel.
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close() //nolint:errcheck // the guard has its own handle
-	cmd := exec.Command(opts.Submit, "kernel", "guard", "--session", s.dir)
-	cmd.Env, cmd.Stdin, cmd.SysProcAttr = opts.Environ, r, &syscall.SysProcAttr{Setsid: true}
+	cmd := exec.Command(self, "kernel", "guard", "--session", s.dir)
+	cmd.Env, cmd.Stdin, cmd.SysProcAttr = environ, r, &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		_ = w.Close() // Nothing was written to it.
 		return nil, fmt.Errorf("start the kernel's guard: %w", err)

@@ -141,8 +141,8 @@ func (s *session) writeFiles(t tools) error {
 // tools are the programs that a session needs; without gopls there is no completion.
 type tools struct {
 	goCommand, gonb, goimports, gopls string
-	// self is the kernel's own program. It builds cells, as SELF kernel build, and runs them, as
-	// SELF kernel stream.
+	// self is the kernel's own program, the submit command. It builds cells, as SELF kernel build,
+	// and runs them, as SELF kernel stream.
 	self string
 }
 
@@ -155,6 +155,9 @@ func findTools(env environment, sourceDir string) (tools, error) {
 	}
 	dirs := toolPath(env, goCommand, sourceDir)
 	found := tools{goCommand: goCommand}
+	if found.self, err = os.Executable(); err != nil {
+		return tools{}, err
+	}
 	for name, path := range map[string]*string{"gonb": &found.gonb, "goimports": &found.goimports} {
 		if *path, err = lookPath(name, dirs); err != nil {
 			return tools{}, fmt.Errorf("%s not found in %s: run submit kernel install", name, dirs)

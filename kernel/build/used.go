@@ -3,9 +3,10 @@ package build
 import (
 	"regexp"
 	"slices"
-
-	"gonbatch/kernel/keep"
 )
+
+// unusedMark is keep.Unused.
+const unusedMark = "unused "
 
 // outside matches directives with which code outside of a program's Go source can use its
 // declarations.
@@ -23,7 +24,7 @@ func markUnused(hashes map[string]string, source string) {
 	}
 	for name, hash := range hashes {
 		if !slices.Contains(c.uses, name) {
-			hashes[name] = keep.Unused + hash
+			hashes[name] = unusedMark + hash
 		}
 	}
 }

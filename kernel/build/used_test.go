@@ -3,8 +3,6 @@ package build
 import (
 	"strings"
 	"testing"
-
-	"gonbatch/kernel/keep"
 )
 
 func TestMarkUnused(t *testing.T) {
@@ -56,7 +54,7 @@ func call() int { return helper() }
 			if used := hashes["kept"] == "hash"; used != tc.used {
 				t.Errorf("used: %v (%q), want %v", used, hashes["kept"], tc.used)
 			}
-			if hash := strings.TrimPrefix(hashes["kept"], keep.Unused); hash != "hash" {
+			if hash := strings.TrimPrefix(hashes["kept"], unusedMark); hash != "hash" {
 				t.Errorf("hash %q", hash)
 			}
 		})

@@ -64,12 +64,11 @@ type Options struct {
 	// Program is the submit command, Environ its environment.
 	Program string
 	Environ []string
-	// Dir returns the current folder of the cells, NotebookDir the notebook's. Default of
-	// NotebookDir: Dir.
+	// Dir returns the current folder of the cells, NotebookDir the notebook's.
 	Dir, NotebookDir func() string
-	// Module returns the folder of the cells' module; nil if there is none.
+	// Module returns the folder of the cells' module.
 	Module func() (string, error)
-	// Kept is the folder with the values of %keep; "" if there is none.
+	// Kept is the folder with the values of %keep.
 	Kept string
 	// Poll is the time between looks at a job. Default: one second.
 	Poll time.Duration
@@ -89,9 +88,6 @@ type Magics struct {
 func New(opts Options) *Magics {
 	if opts.Poll == 0 {
 		opts.Poll = time.Second
-	}
-	if opts.NotebookDir == nil {
-		opts.NotebookDir = opts.Dir
 	}
 	return &Magics{opts: opts}
 }

@@ -2,6 +2,7 @@ package magic
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -88,7 +89,11 @@ func newMagics(t *testing.T, end string) (*Magics, string) {
 			t.Fatal(err)
 		}
 	}
-	return New(Options{Program: filepath.Join(dir, "submit"), Environ: os.Environ(), Dir: func() string { return dir }, Poll: time.Millisecond}), dir
+	folder := func() string { return dir }
+	return New(Options{
+		Program: filepath.Join(dir, "submit"), Environ: os.Environ(), Dir: folder, NotebookDir: folder, Kept: "/tmp/kept", Poll: time.Millisecond,
+		Module: func() (string, error) { return "", errors.New("no module yet") },
+	}), dir
 }
 
 func TestRun(t *testing.T) {
@@ -120,7 +125,7 @@ func TestRun(t *testing.T) {
 		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--json --of notebook.ipynb --name mine .session-*.ipynb"},
 		{
 			name: "one cell", call: Call{Name: "%submit", Args: "--nodes 1", Body: "x++"}, cells: []string{"var x int", "%submit"},
-			args: "--json --name notebook --of notebook.ipynb --cell [9] --nodes 1 .session-*.ipynb", text: "with the declarations of 1 other cell",
+			args: "--json --name notebook --of notebook.ipynb --cell [9] --session-kept /tmp/kept --nodes 1 .session-*.ipynb", text: "with the declarations of 1 other cell",
 		},
 		{name: "nothing to submit", call: Call{Name: "submit"}, cells: []string{"%submit"}, err: "no cell of this session has run"},
 		{name: "no file", call: Call{Name: "submit", Args: "--saved"}, err: "doesn't say which file"},

@@ -12,7 +12,6 @@ import (
 // TestSessionKept: a submitted cell gets the values that the session has kept.
 func TestSessionKept(t *testing.T) {
 	m, dir := newMagics(t, "completed")
-	m.opts.Kept = "/tmp/kept"
 	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "%submit", Args: "--dry-run", Body: "x++"}); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +106,6 @@ func TestSessionMod(t *testing.T) {
 	}{
 		{"a session", func() (string, error) { return "/tmp/gonb_1", nil }, []string{"--session-mod", filepath.Join("/tmp/gonb_1", "go.mod")}},
 		{"before its first cell", func() (string, error) { return "", errors.New("no module yet") }, nil},
-		{"no session", nil, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

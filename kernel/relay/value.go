@@ -9,13 +9,15 @@ import (
 
 	"gonbatch/kernel/build"
 	"gonbatch/kernel/cell"
-	"gonbatch/kernel/display"
 )
+
+// resultFile is the file in CellDir with the value of the cell, written by package display.
+const resultFile = "result.json"
 
 // prepareValue makes the cell show the value of its last expression.
 func (e *execution) prepareValue() {
 	r := e.relay
-	for _, name := range []string{display.ResultFile, build.VoidFile} {
+	for _, name := range []string{resultFile, build.VoidFile} {
 		_ = os.Remove(filepath.Join(r.opts.CellDir, name))
 	}
 	if e.prepared.Err != nil {
@@ -30,7 +32,7 @@ func (e *execution) showValue(publish bool) {
 	if _, err := os.Stat(filepath.Join(r.opts.CellDir, build.VoidFile)); err == nil && e.callee != "" {
 		r.void[e.callee] = true
 	}
-	text, err := os.ReadFile(filepath.Join(r.opts.CellDir, display.ResultFile))
+	text, err := os.ReadFile(filepath.Join(r.opts.CellDir, resultFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.log(err)
 	}
