@@ -63,7 +63,9 @@ func Run(ctx context.Context, opts Options) error {
 		opts.Store = opts.Plans
 	}
 	b := &builder{opts}
-	b.Environ = withDefault(b.Environ, "GOGC", "400") // otherwise the linker spends a quarter of its time collecting garbage
+	if tool.Get(b.Environ, "GOGC") == "" { // The linker would spend a quarter of its time collecting garbage.
+		b.Environ = append(slices.Clone(b.Environ), "GOGC=400")
+	}
 	b.noteTime(BuildTime)
 	if err := b.prepare(); err != nil {
 		return fmt.Errorf("build the cell: %w", err)
@@ -115,18 +117,13 @@ func (b *builder) build(ctx context.Context) ([]byte, error) {
 	}
 	key, err := b.key()
 	if err == nil {
-		if output, ok := b.byPlan(ctx, key); ok {
-			return output, ifAny(output)
+		if output, ok := b.byPlan(ctx, key); ok && len(output) > 0 {
+			return output, ErrBuild
+		} else if ok {
+			return nil, nil
 		}
 	}
 	return b.byGo(ctx, key)
-}
-
-func ifAny(output []byte) error {
-	if len(output) > 0 {
-		return ErrBuild
-	}
-	return nil
 }
 
 // byGo runs go build and, if there is a key, makes a plan from its record. It links with Go's own
@@ -170,11 +167,4 @@ func (b *builder) noteTime(name string) {
 	if _, err := os.Stat(filepath.Join(b.Cell, TimeFile)); err == nil {
 		_ = os.WriteFile(filepath.Join(b.Cell, name), strconv.AppendInt(nil, time.Now().UnixNano(), 10), 0o600)
 	}
-}
-
-func withDefault(environ []string, name, value string) []string {
-	if tool.Get(environ, name) != "" {
-		return environ
-	}
-	return append(slices.Clone(environ), name+"="+value)
 }

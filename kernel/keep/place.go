@@ -39,18 +39,16 @@ type place struct {
 func findPlace() (p place, err error) {
 	dir := os.Getenv(rundir.EnvKeepDir)
 	p = place{from: dir, to: dir, errors: os.Getenv(rundir.EnvKeepErrors), size: 1}
-	if env := rundir.ReadEnv(os.Getenv); dir == "" && env.InRun() {
-		p.to = env.Dir.KeptAfter(env.Cell)
-		p.from, err = env.Dir.KeptBefore(env.Cell)
-	}
 	if ranks, err := cluster.Detect(os.Getenv); err == nil { // Programs that use ranks fail on invalid values.
 		p.rank, p.size = ranks.Rank, ranks.Size
 	}
-	switch env := rundir.ReadEnv(os.Getenv); {
-	case p.errors != "":
-		p.open = rundir.KeptOpen(p.errors)
-	case dir == "" && env.InRun():
+	if env := rundir.ReadEnv(os.Getenv); dir == "" && env.InRun() {
+		p.to = env.Dir.KeptAfter(env.Cell)
+		p.from, err = env.Dir.KeptBefore(env.Cell)
 		p.open, p.unsaved = env.Dir.KeptOpenIn(env.Cell, p.rank), env.Dir.UnsavedBefore(env.Cell)
+	}
+	if p.errors != "" {
+		p.open, p.unsaved = rundir.KeptOpen(p.errors), ""
 	}
 	if err != nil {
 		err = fmt.Errorf("%%keep: %w", err)
