@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/kernel/cell"
 )
 
 // Session is the kernel's side of a magic. Its methods may be called concurrently, and even after
@@ -51,14 +52,6 @@ type Cell struct {
 	placed bool
 }
 
-// Call is a magic in a cell.
-type Call struct {
-	// Name is the magic's name without its %; %%submit is "%submit".
-	Name string
-	// Args is the rest of its line, Body the rest of the cell if the magic takes it.
-	Args, Body string
-}
-
 // Options say how magics reach the submit command.
 type Options struct {
 	// Program is the submit command, Environ its environment.
@@ -93,7 +86,7 @@ func New(opts Options) *Magics {
 }
 
 // handler runs a magic.
-type handler func(*Magics, context.Context, Session, Call) error
+type handler func(*Magics, context.Context, Session, cell.Magic) error
 
 // handlers run the magics in gocell's table that use the submit command.
 var handlers = map[string]handler{
@@ -108,11 +101,11 @@ var handlers = map[string]handler{
 
 // line returns a handler for a magic that takes only its line.
 func line(run func(m *Magics, ctx context.Context, s Session, args string) error) handler {
-	return func(m *Magics, ctx context.Context, s Session, c Call) error { return run(m, ctx, s, c.Args) }
+	return func(m *Magics, ctx context.Context, s Session, c cell.Magic) error { return run(m, ctx, s, c.Args) }
 }
 
 // Run runs a magic. ctx ends with the session.
-func (m *Magics) Run(ctx context.Context, s Session, c Call) error {
+func (m *Magics) Run(ctx context.Context, s Session, c cell.Magic) error {
 	run, ok := handlers["%"+c.Name]
 	if !ok {
 		return fmt.Errorf("%%%s is not known here", c.Name)

@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"gonbatch/internal/plural"
+	"gonbatch/kernel/cell"
 	"gonbatch/kernel/tool"
 	"gonbatch/submit/report"
 
@@ -92,7 +93,7 @@ func (m *Magics) submitSaved(ctx context.Context, s Session, words []string) err
 }
 
 // submitCell submits one cell with the declarations of the session.
-func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
+func (m *Magics) submitCell(ctx context.Context, s Session, c cell.Magic) error {
 	words, err := shlex.Split(c.Args)
 	if err != nil {
 		return fmt.Errorf("%%%%submit %s: %w", c.Args, err)

@@ -15,7 +15,7 @@ func (e *execution) runMagics(ctx context.Context) *failure {
 		return nil
 	}
 	for _, m := range e.prepared.Magics {
-		err := e.relay.opts.Magics.Run(ctx, session{e, m.Line}, magic.Call{Name: m.Name, Args: m.Args, Body: m.Body})
+		err := e.relay.opts.Magics.Run(ctx, session{e, m.Line}, m)
 		switch {
 		case e.relay.interrupted.Load():
 			return &failure{"Interrupted", "the cell was interrupted", []string{e.title(m.Line), red + "the cell was interrupted" + plain}}
