@@ -52,7 +52,7 @@ type spec struct {
 	DisplayName   string            `json:"display_name"`
 	Language      string            `json:"language"`
 	InterruptMode string            `json:"interrupt_mode"`
-	Env           map[string]string `json:"env"`
+	Env           map[string]string `json:"env,omitempty"`
 }
 
 // Install writes the kernelspec, with its logo, and returns its folder. Installing again replaces
@@ -76,7 +76,10 @@ func (o InstallOptions) install(dir string) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(newSpec(program, o.Env), "", "  ")
+	text, err := json.MarshalIndent(spec{
+		Argv:        []string{program, "kernel", "run", "--connection-file", "{connection_file}"},
+		DisplayName: displayName, Language: "go", InterruptMode: "message", Env: o.Env,
+	}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -102,19 +105,6 @@ func writeLogos(dir string) error {
 		}
 	}
 	return nil
-}
-
-func newSpec(program string, env map[string]string) spec {
-	if env == nil {
-		env = map[string]string{}
-	}
-	return spec{
-		Argv:          []string{program, "kernel", "run", "--connection-file", "{connection_file}"},
-		DisplayName:   displayName,
-		Language:      "go",
-		InterruptMode: "message",
-		Env:           env,
-	}
 }
 
 // specDir returns the kernelspec's folder.
@@ -153,21 +143,11 @@ func (o InstallOptions) program(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !temporary(self) {
+	if !strings.Contains(filepath.ToSlash(self), "/go-build") { // the go command's temporary folder
 		return self, nil
 	}
 	name := filepath.Join(dir, filepath.Base(self))
 	return name, tool.Copy(name, self)
-}
-
-// temporary reports whether a program is in a folder that the go command removes.
-func temporary(program string) bool {
-	for _, part := range strings.Split(filepath.ToSlash(program), "/") {
-		if strings.HasPrefix(part, "go-build") {
-			return true
-		}
-	}
-	return false
 }
 
 // Uninstall removes the kernelspec that Install with the same options writes, and returns its

@@ -199,27 +199,18 @@ func (o Options) resolve() (Options, error) {
 // watchClient returns a context that ends when the process that started this one is gone, or on
 // SIGTERM or SIGHUP. It swallows SIGINT, which is for the running cell: GoNB ends that itself.
 func watchClient(ctx context.Context, getppid func() int) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT)
 	client := getppid()
 	go func() {
 		defer cancel()
-		defer signal.Stop(signals)
 		ticker := time.NewTicker(parentPoll)
 		defer ticker.Stop()
-		for {
+		for getppid() == client {
 			select {
 			case <-ctx.Done():
 				return
-			case sig := <-signals:
-				if sig != syscall.SIGINT {
-					return
-				}
 			case <-ticker.C:
-				if getppid() != client {
-					return
-				}
 			}
 		}
 	}()
