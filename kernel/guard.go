@@ -58,22 +58,14 @@ func guard(in io.Reader, sessionDir string, environ []string) error {
 	}
 	mark := rundir.EnvKeepDir + "=" + (&session{dir: sessionDir}).keep()
 	for end, vain := time.Now().Add(guardTime), 0; vain < guardLooks && time.Now().Before(end); time.Sleep(guardPause) {
-		if vain++; killMarked(mark, jobID(environ)) > 0 {
-			vain = 0
+		vain++
+		for pid, other := range proc.With(mark) {
+			if jobID(other) == jobID(environ) && syscall.Kill(pid, syscall.SIGKILL) == nil {
+				vain = 0
+			}
 		}
 	}
 	return os.RemoveAll(sessionDir)
-}
-
-// killMarked kills the processes that have the mark in their environment and the same job, and
-// returns their number.
-func killMarked(mark, job string) (killed int) {
-	for pid, environ := range proc.With(mark) {
-		if jobID(environ) == job && syscall.Kill(pid, syscall.SIGKILL) == nil {
-			killed++
-		}
-	}
-	return killed
 }
 
 // jobID returns the id of the scheduler's job that a process belongs to; "" if there is none.

@@ -111,7 +111,7 @@ func (b *builder) keep(keeps bool, text []byte) error {
 func (b *builder) declarations(text string) map[string]string {
 	code, hashes := b.modules(), map[string]string{}
 	if code != nil {
-		code.Own = b.ownMod()
+		code.Own, _ = readMod(filepath.Join(b.Seed, "go.mod")) // Each session starts with it. Without it, all modules count.
 	}
 	for name, d := range gocell.Declarations(text) {
 		var state []string
