@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
-	"strconv"
 	"strings"
 
 	"gonbatch/internal/cluster"
@@ -288,11 +286,4 @@ func (p place) forget(name string) error {
 			return err
 		}
 	}
-}
-
-// placeOf returns the file and line of a function.
-func placeOf(f func() any) (file, line string) {
-	pc := reflect.ValueOf(f).Pointer()
-	file, n := runtime.FuncForPC(pc).FileLine(pc)
-	return file, strconv.Itoa(n)
 }
