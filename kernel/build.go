@@ -10,32 +10,22 @@ import (
 	"gonbatch/kernel/build"
 )
 
-// buildOptions configure buildCell.
-type buildOptions struct {
-	// Session is the folder of the session, Go the go command. Args are the arguments that GoNB
-	// gave to the session's go command: `build -o PROGRAM FLAGS`, or `test -c -o PROGRAM FLAGS`.
-	Session, Go string
-	Args        []string
-	// Environ is the environment of the go command, as in os.Environ.
-	Environ []string
-}
-
 // buildCell builds the program of a cell, in the working folder. The session's go command calls it
-// as `PROGRAM kernel build`.
-func buildCell(ctx context.Context, opts buildOptions) error {
-	verb := slices.Index(opts.Args, "-o")
-	if verb < 0 || verb+1 == len(opts.Args) || opts.Session == "" || opts.Go == "" {
+// as `PROGRAM kernel build`, with the session's folder, the real go command and the arguments that
+// it got from GoNB: `build -o PROGRAM FLAGS`, or `test -c -o PROGRAM FLAGS`.
+func buildCell(ctx context.Context, sessionDir, goCommand string, args, environ []string) error {
+	verb := slices.Index(args, "-o")
+	if verb < 0 || verb+1 == len(args) || sessionDir == "" || goCommand == "" {
 		return errors.New("kernel build: want --session FOLDER --go COMMAND build -o PROGRAM [FLAGS]: the kernel calls this itself")
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	s := &session{dir: opts.Session}
-	env := environment(opts.Environ)
+	s, env := &session{dir: sessionDir}, environment(environ)
 	plans, _ := userdir.Cache(env.get, "plans") // The user may have no place for them.
 	return build.Run(ctx, build.Options{
-		Go: opts.Go, Dir: dir, Verb: opts.Args[:verb], Program: opts.Args[verb+1], Flags: opts.Args[verb+2:], Seed: s.seed(), Cell: s.cell(), Plans: s.plans(), Store: plans,
-		Checkpoints: checkpointStore(env), Environ: opts.Environ, Output: os.Stderr,
+		Go: goCommand, Dir: dir, Verb: args[:verb], Program: args[verb+1], Flags: args[verb+2:], Seed: s.seed(), Cell: s.cell(),
+		Plans: s.plans(), Store: plans, Checkpoints: checkpointStore(env), Environ: environ, Output: os.Stderr,
 	})
 }

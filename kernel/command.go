@@ -33,7 +33,7 @@ func Command(ctx context.Context, name string, args, environ []string, log io.Wr
 	case "run":
 		return 0, runOrRefuse(ctx, *file, environ, log)
 	case "build":
-		err := buildCell(ctx, buildOptions{Session: *session, Go: *goCommand, Args: flags.Args(), Environ: environ})
+		err := buildCell(ctx, *session, *goCommand, flags.Args(), environ)
 		if errors.Is(err, build.ErrBuild) { // The compiler has reported it.
 			return 1, nil
 		}

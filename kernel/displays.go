@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,19 +38,23 @@ func (d displays) drain() {
 		return
 	}
 	defer unix.Close(d.pipe) //nolint:errcheck // all is read, or nobody reads it
-	if !d.waitUntilRead() {
+	if !waitUntilRead(d.pipe, displayPatience) {
 		return
 	}
 	if _, err := unix.Write(d.pipe, []byte{0}); err == nil {
-		d.waitUntilRead()
+		waitUntilRead(d.pipe, displayPatience)
 	}
 }
 
-// waitUntilRead reports whether the pipe becomes empty. It gives up if nobody reads.
-func (d displays) waitUntilRead() bool {
+// endless is a patience that doesn't end: if GoNB ends, so does this process.
+const endless time.Duration = math.MaxInt64
+
+// waitUntilRead reports whether a pipe becomes empty: then the next write is read at once. It gives
+// up if nobody reads for the time of patience.
+func waitUntilRead(pipe int, patience time.Duration) bool {
 	before, since := 0, time.Now()
 	for pause := 20 * time.Microsecond; ; pause = min(2*pause, time.Millisecond) {
-		left, err := unix.IoctlGetInt(d.pipe, unix.TIOCINQ)
+		left, err := unix.IoctlGetInt(pipe, unix.TIOCINQ)
 		switch {
 		case err != nil:
 			return false
@@ -57,7 +62,7 @@ func (d displays) waitUntilRead() bool {
 			return true
 		case left != before:
 			before, since = left, time.Now()
-		case time.Since(since) > displayPatience:
+		case time.Since(since) > patience:
 			return false
 		}
 		time.Sleep(pause)

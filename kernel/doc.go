@@ -10,6 +10,6 @@
 //
 //	dir, err := kernel.Install(kernel.InstallOptions{Getenv: os.Getenv}) // once: Jupyter lists "Go (gonbatch)"
 //	err = kernel.Run(ctx, kernel.Options{                          // Jupyter starts this, once a session
-//		ConnectionFile: file, SourceDir: source, PluginDir: plugins, Environ: os.Environ(),
+//		ConnectionFile: file, SourceDir: source, PluginDir: plugins, Environ: os.Environ(), Log: os.Stderr,
 //	})
 package kernel

@@ -7,21 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel/tool"
 	"gonbatch/submit/report"
 )
-
-// check checks one thing that the kernel needs. look returns where or what it is, or an error that
-// says how to fix it.
-type check struct {
-	name string
-	// optional is set if the kernel runs without it.
-	optional bool
-	look     func() (found string, err error)
-}
 
 // Doctor checks everything that a session needs, without starting one. It uses SourceDir, PluginDir
 // and Environ of opts.
@@ -31,38 +23,35 @@ func Doctor(opts Options) report.Doctor {
 	for _, name := range []string{rundir.EnvTools, rundir.EnvGo} {
 		env.setDefault(name, spec.Env[name]) // as Jupyter does
 	}
-	checks := []check{
-		{"Go", false, func() (string, error) { return lookAtGo(env) }},
-		{"C compiler", false, func() (string, error) { return lookAtCompiler(env) }},
-		{"gonbatch's source", false, func() (string, error) { _, err := moduleText(opts.SourceDir); return opts.SourceDir, err }},
-		{"folder of sessions", false, func() (string, error) { return lookAtSessions(env) }},
+	_, sourceErr := moduleText(opts.SourceDir)
+	findings := []report.Finding{
+		finding("Go", false)(lookAtGo(env)),
+		finding("C compiler", false)(lookAtCompiler(env)),
+		finding("gonbatch's source", false)(opts.SourceDir, sourceErr),
+		finding("folder of sessions", false)(lookAtSessions(env)),
 	}
-	checks = append(checks, toolChecks(env, opts.SourceDir)...)
+	findings = append(findings, lookAtTools(env, opts.SourceDir)...)
 	if found, err := lookAtPapermill(env, opts.SourceDir); !errors.Is(err, errNoPapermill) {
-		checks = append(checks, check{"papermill", true, func() (string, error) { return found, err }})
+		findings = append(findings, finding("papermill", true)(found, err))
 	}
-	return examine(append(checks,
-		check{"Go modules", true, func() (string, error) { return lookAtModules(env, opts.SourceDir) }},
-		check{"XLA plugin", true, func() (string, error) { return lookAtPlugin(opts.PluginDir) }},
-		check{"kernelspec", false, func() (string, error) { return specFile, specErr }},
-	))
+	findings = append(findings,
+		finding("Go modules", true)(lookAtModules(env, opts.SourceDir)),
+		finding("XLA plugin", true)(lookAtPlugin(opts.PluginDir)),
+		finding("kernelspec", false)(specFile, specErr),
+	)
+	wrong := func(f report.Finding) bool { return f.Problem != "" && !f.Optional }
+	return report.Doctor{OK: !slices.ContainsFunc(findings, wrong), Findings: findings}
 }
 
-// examine runs all checks and returns their report.
-func examine(checks []check) report.Doctor {
-	doctor := report.Doctor{OK: true}
-	for _, c := range checks {
-		f := report.Finding{Name: c.name, Optional: c.optional}
-		found, err := c.look()
+// finding returns a function for the result of a check: where or what a thing is, or an error that
+// says how to fix it. The kernel runs without an optional thing.
+func finding(name string, optional bool) func(found string, err error) report.Finding {
+	return func(found string, err error) report.Finding {
 		if err != nil {
-			f.Problem = err.Error()
-			doctor.OK = doctor.OK && c.optional
-		} else {
-			f.Found = found
+			return report.Finding{Name: name, Optional: optional, Problem: err.Error()}
 		}
-		doctor.Findings = append(doctor.Findings, f)
+		return report.Finding{Name: name, Optional: optional, Found: found}
 	}
-	return doctor
 }
 
 func lookAtGo(env environment) (string, error) {
@@ -99,22 +88,21 @@ func lookAtSessions(env environment) (string, error) {
 	return found, os.RemoveAll(dir)
 }
 
-// toolChecks check that the programs are where a session looks for them, and their versions.
-func toolChecks(env environment, sourceDir string) []check {
+// lookAtTools checks that the programs are where a session looks for them, and their versions.
+func lookAtTools(env environment, sourceDir string) (findings []report.Finding) {
 	pins, err := tool.Pins(sourceDir)
 	if err != nil {
-		return []check{{"programs", false, func() (string, error) { return "", err }}}
+		return []report.Finding{finding("programs", false)("", err)}
 	}
 	dirs := env.get(rundir.EnvTools) + string(os.PathListSeparator) + env.get("PATH")
 	if command, err := findGo(env); err == nil {
 		dirs = toolPath(env, command, sourceDir)
 	}
-	var checks []check
 	for _, pin := range pins {
 		found, usable, err := lookAtTool(pin, dirs)
-		checks = append(checks, check{pin.Name, pin.Optional || usable && err != nil, func() (string, error) { return found, err }})
+		findings = append(findings, finding(pin.Name, pin.Optional || usable && err != nil)(found, err))
 	}
-	return checks
+	return findings
 }
 
 // lookAtTool looks for a program in dirs. Another version counts as usable: it may work.

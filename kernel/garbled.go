@@ -30,13 +30,6 @@ func ungarbled(text string) string {
 	return string(typed)
 }
 
-func ungarbledAll(texts []string) (typed []string) {
-	for _, text := range texts {
-		typed = append(typed, ungarbled(text))
-	}
-	return typed
-}
-
 // ungarbledEnviron corrects the variables that were set by magics.
 func ungarbledEnviron(environ, names []string) (typed []string) {
 	for _, variable := range environ {

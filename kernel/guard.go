@@ -18,14 +18,14 @@ import (
 
 // startGuard starts the guard: a process that survives if the kernel is killed, and then ends what
 // the kernel has started. stop ends the guard.
-func startGuard(opts Options, s *session) (stop func(), err error) {
+func startGuard(self string, environ []string, s *session) (stop func(), err error) {
 	r, w, err := os.Pipe() // Nothing that the kernel starts inherits w, so r ends with the kernel.
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close() //nolint:errcheck // the guard has its own handle
-	cmd := exec.Command(opts.Submit, "kernel", "guard", "--session", s.dir)
-	cmd.Env, cmd.Stdin, cmd.SysProcAttr = opts.Environ, r, &syscall.SysProcAttr{Setsid: true}
+	cmd := exec.Command(self, "kernel", "guard", "--session", s.dir)
+	cmd.Env, cmd.Stdin, cmd.SysProcAttr = environ, r, &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		_ = w.Close() // Nothing was written to it.
 		return nil, fmt.Errorf("start the kernel's guard: %w", err)
@@ -58,22 +58,14 @@ func guard(in io.Reader, sessionDir string, environ []string) error {
 	}
 	mark := rundir.EnvKeepDir + "=" + (&session{dir: sessionDir}).keep()
 	for end, vain := time.Now().Add(guardTime), 0; vain < guardLooks && time.Now().Before(end); time.Sleep(guardPause) {
-		if vain++; killMarked(mark, jobID(environ)) > 0 {
-			vain = 0
+		vain++
+		for pid, other := range proc.With(mark) {
+			if jobID(other) == jobID(environ) && syscall.Kill(pid, syscall.SIGKILL) == nil {
+				vain = 0
+			}
 		}
 	}
 	return os.RemoveAll(sessionDir)
-}
-
-// killMarked kills the processes that have the mark in their environment and the same job, and
-// returns their number.
-func killMarked(mark, job string) (killed int) {
-	for pid, environ := range proc.With(mark) {
-		if jobID(environ) == job && syscall.Kill(pid, syscall.SIGKILL) == nil {
-			killed++
-		}
-	}
-	return killed
 }
 
 // jobID returns the id of the scheduler's job that a process belongs to; "" if there is none.

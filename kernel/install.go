@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/kernel/tool"
 )
 
 // Name is the kernel's name in Jupyter: the folder of its kernelspec, and the kernelspec.name in a
@@ -51,35 +52,41 @@ type spec struct {
 	DisplayName   string            `json:"display_name"`
 	Language      string            `json:"language"`
 	InterruptMode string            `json:"interrupt_mode"`
-	Env           map[string]string `json:"env"`
+	Env           map[string]string `json:"env,omitempty"`
 }
 
 // Install writes the kernelspec, with its logo, and returns its folder. Installing again replaces
 // it.
 func Install(opts InstallOptions) (string, error) {
-	dataDir, err := opts.dataDir()
+	dir, err := opts.specDir()
+	if err == nil {
+		err = opts.install(dir)
+	}
 	if err != nil {
-		return "", fmt.Errorf("install kernel %s: %w", Name, err)
-	}
-	dir := filepath.Join(dataDir, "kernels", Name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("install kernel %s: %w: choose another folder with JUPYTER_DATA_DIR", Name, err)
-	}
-	program, err := opts.program(dir)
-	if err != nil {
-		return "", fmt.Errorf("install kernel %s: %w", Name, err)
-	}
-	text, err := json.MarshalIndent(newSpec(program, opts.Env), "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("install kernel %s: %w", Name, err)
-	}
-	if err := rundir.WriteFileAtomic(filepath.Join(dir, "kernel.json"), append(text, '\n'), 0o644); err != nil {
-		return "", fmt.Errorf("install kernel %s: %w", Name, err)
-	}
-	if err := writeLogos(dir); err != nil {
 		return "", fmt.Errorf("install kernel %s: %w", Name, err)
 	}
 	return dir, nil
+}
+
+func (o InstallOptions) install(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("%w: choose another folder with JUPYTER_DATA_DIR", err)
+	}
+	program, err := o.program(dir)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(spec{
+		Argv:        []string{program, "kernel", "run", "--connection-file", "{connection_file}"},
+		DisplayName: displayName, Language: "go", InterruptMode: "message", Env: o.Env,
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := rundir.WriteFileAtomic(filepath.Join(dir, "kernel.json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return writeLogos(dir)
 }
 
 // writeLogos writes the logos under the names that Jupyter looks for.
@@ -100,17 +107,10 @@ func writeLogos(dir string) error {
 	return nil
 }
 
-func newSpec(program string, env map[string]string) spec {
-	if env == nil {
-		env = map[string]string{}
-	}
-	return spec{
-		Argv:          []string{program, "kernel", "run", "--connection-file", "{connection_file}"},
-		DisplayName:   displayName,
-		Language:      "go",
-		InterruptMode: "message",
-		Env:           env,
-	}
+// specDir returns the kernelspec's folder.
+func (o InstallOptions) specDir() (string, error) {
+	dataDir, err := o.dataDir()
+	return filepath.Join(dataDir, "kernels", Name), err
 }
 
 func (o InstallOptions) dataDir() (string, error) {
@@ -143,43 +143,26 @@ func (o InstallOptions) program(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !temporary(self) {
+	if !strings.Contains(filepath.ToSlash(self), "/go-build") { // the go command's temporary folder
 		return self, nil
 	}
 	name := filepath.Join(dir, filepath.Base(self))
-	return name, copyProgram(name, self)
-}
-
-// temporary reports whether a program is in a folder that the go command removes.
-func temporary(program string) bool {
-	for _, part := range strings.Split(filepath.ToSlash(program), "/") {
-		if strings.HasPrefix(part, "go-build") {
-			return true
-		}
-	}
-	return false
-}
-
-func copyProgram(dst, src string) error {
-	data, err := os.ReadFile(src)
-	if err != nil {
-		return err
-	}
-	return rundir.WriteFileAtomic(dst, data, 0o755)
+	return name, tool.Copy(name, self)
 }
 
 // Uninstall removes the kernelspec that Install with the same options writes, and returns its
 // folder. It is an error if there is none.
 func Uninstall(opts InstallOptions) (string, error) {
-	dataDir, err := opts.dataDir()
+	dir, err := opts.specDir()
+	if err == nil {
+		if _, err = os.Stat(filepath.Join(dir, "kernel.json")); err != nil {
+			err = fmt.Errorf("%w: it is not installed there; --user, --prefix and --sys-prefix say where", err)
+		}
+	}
+	if err == nil {
+		err = os.RemoveAll(dir)
+	}
 	if err != nil {
-		return "", fmt.Errorf("uninstall kernel %s: %w", Name, err)
-	}
-	dir := filepath.Join(dataDir, "kernels", Name)
-	if _, err := os.Stat(filepath.Join(dir, "kernel.json")); err != nil {
-		return "", fmt.Errorf("uninstall kernel %s: %w: it is not installed there; --user, --prefix and --sys-prefix say where", Name, err)
-	}
-	if err := os.RemoveAll(dir); err != nil {
 		return "", fmt.Errorf("uninstall kernel %s: %w", Name, err)
 	}
 	return dir, nil

@@ -11,39 +11,29 @@ import (
 	"gonbatch/kernel/tool"
 )
 
-// toolOptions configure installTools.
-type toolOptions struct {
-	// Dir is the kernelspec's folder, as Install returned it. SourceDir is the root of gonbatch's
-	// source tree.
-	Dir, SourceDir string
-	// Environ is the environment of the go command, as in os.Environ.
-	Environ []string
-	// Progress receives a line for each program.
-	Progress io.Writer
-}
-
-// installTools installs GoNB, goimports and gopls next to the kernelspec. It returns the variables
-// that they need in the kernelspec's environment: see InstallOptions.Env. gopls is optional: if it
-// can't be installed, InstallTools prints that and continues.
-func installTools(ctx context.Context, opts toolOptions) (map[string]string, error) {
-	goCommand, err := findGo(opts.Environ)
+// installTools installs GoNB, goimports and gopls next to the kernelspec, which is in dir, and
+// prints a line for each. It returns the variables that they need in the kernelspec's environment:
+// see InstallOptions.Env. gopls is optional: if it can't be installed, installTools prints that and
+// continues.
+func installTools(ctx context.Context, dir, sourceDir string, environ []string, progress io.Writer) (map[string]string, error) {
+	goCommand, err := findGo(environ)
 	if err != nil {
 		return nil, err
 	}
-	pins, err := tool.Pins(opts.SourceDir)
+	pins, err := tool.Pins(sourceDir)
 	if err != nil {
 		return nil, err
 	}
-	bin := filepath.Join(opts.Dir, binDir)
-	search := append(filepath.SplitList(environment(opts.Environ).get("PATH")), installDirs(goCommand, opts.SourceDir)...)
+	bin := filepath.Join(dir, binDir)
+	search := append(filepath.SplitList(environment(environ).get("PATH")), installDirs(goCommand, sourceDir)...)
 	for _, pin := range pins {
-		fmt.Fprintf(opts.Progress, "%s %s\n", pin.Name, pin.Version)
-		err := tool.Install(ctx, pin, tool.Options{Dir: bin, SourceDir: opts.SourceDir, Go: goCommand, Environ: opts.Environ, Search: search})
+		fmt.Fprintf(progress, "%s %s\n", pin.Name, pin.Version)
+		err := tool.Install(ctx, pin, tool.Options{Dir: bin, SourceDir: sourceDir, Go: goCommand, Environ: environ, Search: search})
 		if err != nil && !pin.Optional {
 			return nil, err
 		}
 		if err != nil {
-			fmt.Fprintf(opts.Progress, "%v\nThe kernel works without it, but can't complete code.\n", err)
+			fmt.Fprintf(progress, "%v\nThe kernel works without it, but can't complete code.\n", err)
 		}
 	}
 	return map[string]string{rundir.EnvTools: bin, rundir.EnvGo: goCommand}, nil

@@ -17,13 +17,10 @@ import (
 	"gonbatch/internal/proc"
 )
 
-// pipeTime is how long the command's output is read after its end, if a process that it has left
-// behind holds it open.
-const pipeTime = time.Second
-
-// runTree runs a command until it ends, and then kills every process that it leaves behind. When
-// ctx ends, the command gets SIGTERM and, after grace, SIGKILL; that is not an error. If this
-// process is killed, the operating system sends the command SIGTERM.
+// runTree runs a command of ctx until it ends, and then kills every process that it leaves behind.
+// When ctx ends, the command gets SIGTERM and, after grace, SIGKILL; that is not an error. After
+// the command's end, its output is read for as long, if a process that it has left behind holds it
+// open. If this process is killed, the operating system sends the command SIGTERM.
 func runTree(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	// Linux signals the child when the thread that started it ends.
 	runtime.LockOSThread()
@@ -33,41 +30,22 @@ func runTree(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 		return os.NewSyscallError("prctl", err)
 	}
 	before := children()
-	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}, pipeTime
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}, grace
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	if err := cmd.Start(); ctx.Err() != nil && err != nil {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	ended := make(chan struct{})
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		stop(ctx, cmd.Process, grace, ended)
-	}()
 	go reapOrphans(cmd.Process.Pid, ended)
 	err := cmd.Wait()
 	close(ended)
-	<-stopped
 	killOrphans(before)
 	if ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay) {
 		return nil
 	}
 	return err
-}
-
-// stop stops the process when ctx ends, and returns when `ended` is closed. It doesn't wait for the
-// process itself.
-func stop(ctx context.Context, p *os.Process, grace time.Duration, ended <-chan struct{}) {
-	select {
-	case <-ended:
-		return
-	case <-ctx.Done():
-		_ = p.Signal(syscall.SIGTERM)
-	}
-	select {
-	case <-ended:
-	case <-time.After(grace):
-		_ = p.Kill()
-	}
 }
 
 // killOrphans kills the children that this process did not have before, and then their children,

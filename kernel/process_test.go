@@ -38,7 +38,7 @@ func TestRunTree(t *testing.T) {
 	}
 	for script, want := range map[string]string{"sleep 3600 & echo out; exit 3": "exit status 3", "sleep 3600 & echo out": ""} {
 		var out bytes.Buffer
-		cmd := exec.Command("sh", "-c", script)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 		cmd.Stdout = &out
 		got := ""
 		if err := runTree(t.Context(), cmd, time.Second); err != nil {
@@ -57,7 +57,7 @@ func TestReapOrphans(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(5*orphanPoll, cancel) // after the look below
-	cmd := exec.Command("sh", "-c", "for i in 1 2 3; do (sleep 0.1 &) ; done; exec sleep 3600")
+	cmd := exec.CommandContext(ctx, "sh", "-c", "for i in 1 2 3; do (sleep 0.1 &) ; done; exec sleep 3600")
 	left := make(chan []int, 1)
 	time.AfterFunc(4*orphanPoll, func() { left <- children() })
 	if err := runTree(ctx, cmd, time.Second); err != nil {

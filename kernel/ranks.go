@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"gonbatch/internal/rundir"
@@ -20,15 +19,16 @@ func ranksOf(command []string, cellDir string) (int, error) {
 	if !strings.HasSuffix(command[0], ranksProgram) {
 		return 1, nil
 	}
-	text, err := os.ReadFile(filepath.Join(cellDir, "ranks"))
+	file := filepath.Join(cellDir, "ranks")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, err
 	}
-	words := strings.Fields(string(text))
-	if len(words) == 0 {
-		return 0, fmt.Errorf("%s is empty", filepath.Join(cellDir, "ranks"))
+	ranks := 0
+	if _, err := fmt.Sscan(string(text), &ranks); err != nil {
+		return 0, fmt.Errorf("%s: %w", file, err)
 	}
-	return strconv.Atoi(words[0])
+	return ranks, nil
 }
 
 // shareKept gives rank 0's kept values to the other ranks that have none. They would load rank 0's

@@ -53,7 +53,11 @@ func TestShareKept(t *testing.T) {
 func TestRanksAreInterruptible(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "ranks.sh")
-	text := strings.NewReplacer("{{cell}}", dir, "{{celldir}}", rundir.EnvCellDir).Replace(ranksScript)
+	template, err := templates.ReadFile("ranks.sh.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer("{{cell}}", dir, "{{celldir}}", rundir.EnvCellDir).Replace(string(template))
 	for name, text := range map[string]string{script: text, filepath.Join(dir, "ranks"): "3 4711\n"} {
 		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
 			t.Fatal(err)

@@ -39,10 +39,8 @@ type Options struct {
 	PluginDir string
 	// Environ is the environment of GoNB and of the cells, as in os.Environ.
 	Environ []string
-	// Submit is the submit command, for the magics that submit the notebook. Default: this program.
-	Submit string
 	// Log receives errors. It also receives the end of GoNB's log if GoNB fails, or all of it if
-	// rundir.EnvVerbose is set. Default: os.Stderr.
+	// rundir.EnvVerbose is set.
 	Log io.Writer
 }
 
@@ -59,7 +57,6 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("kernel: %w", &notStarted{err})
 	}
-	found.self = opts.Submit
 	front, err := relay.ReadConnection(opts.ConnectionFile)
 	if err != nil {
 		return fmt.Errorf("kernel: %w", err)
@@ -75,14 +72,7 @@ func Run(ctx context.Context, opts Options) error {
 }
 
 // notStarted is the reason why a session could not be started.
-type notStarted struct{ Err error }
-
-var _ error = (*notStarted)(nil)
-
-func (n *notStarted) Error() string { return n.Err.Error() }
-
-// Unwrap returns the reason.
-func (n *notStarted) Unwrap() error { return n.Err }
+type notStarted struct{ error }
 
 // refuse replaces Run for a kernel that can't start: its clients get the reason for each cell,
 // until they shut the kernel down. It returns the reason.
@@ -122,7 +112,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	if err := back.Write(connectionFile); err != nil {
 		return fmt.Errorf("kernel: %w", err)
 	}
-	stopGuard, err := startGuard(opts, s)
+	stopGuard, err := startGuard(found.self, opts.Environ, s)
 	if err != nil {
 		return fmt.Errorf("kernel: %w", err)
 	}
@@ -130,7 +120,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	ctx, cancel := watchClient(ctx, os.Getppid)
 	defer cancel()
 	endWithin(ctx, endTime, opts.Log, os.Exit)
-	gonb := exec.Command(found.gonb, "--kernel", connectionFile, "--raw_error")
+	gonb := exec.CommandContext(ctx, found.gonb, "--kernel", connectionFile, "--raw_error")
 	gonb.Env = sessionEnvironment(opts, found, s)
 	chatter := new(tailLog)
 	var log io.Writer = chatter
@@ -150,7 +140,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 		defer cancel()
 		relayed <- relay.Run(relayCtx, relay.Options{
 			Front: front, Back: back, StatusProgram: s.statusProgram(), StatusFile: s.statusFile(), CellDir: s.cell(), Assist: helper,
-			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir, NotebookDir: notebookDir, Module: s.moduleDir, Kept: s.keep()}),
+			Magics:   magic.New(magic.Options{Program: found.self, Environ: opts.Environ, Dir: s.workDir, NotebookDir: notebookDir, Module: s.moduleDir, Kept: s.keep()}),
 			KeepFile: filepath.Join(s.seed(), "gonbatch__keep.go"), KeepDir: s.keep(),
 			Stdin: s.stdin(), StdinPipe: s.stdinPipe(), Waiting: func() bool { return waitsForInput(s.stdinPipe()) },
 			HistoryFile: history, Interrupt: interrupt, Settle: settle, Ready: func() { ready.Store(true) }, Answered: s.showMain, Log: opts.Log,
@@ -198,18 +188,10 @@ func (o Options) resolve() (Options, error) {
 	if _, err := os.Stat(o.ConnectionFile); err != nil {
 		return o, fmt.Errorf("connection file: %w: Jupyter writes it when it starts the kernel", err)
 	}
-	if o.Log == nil {
-		o.Log = os.Stderr
-	}
 	env := environment(slices.Clone(o.Environ))
 	env.setHome()
 	o.Environ = env
 	var err error
-	if o.Submit == "" {
-		if o.Submit, err = os.Executable(); err != nil {
-			return o, err
-		}
-	}
 	o.SourceDir, err = filepath.Abs(o.SourceDir)
 	return o, err
 }
@@ -217,27 +199,18 @@ func (o Options) resolve() (Options, error) {
 // watchClient returns a context that ends when the process that started this one is gone, or on
 // SIGTERM or SIGHUP. It swallows SIGINT, which is for the running cell: GoNB ends that itself.
 func watchClient(ctx context.Context, getppid func() int) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+	ctx, cancel := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT)
 	client := getppid()
 	go func() {
 		defer cancel()
-		defer signal.Stop(signals)
 		ticker := time.NewTicker(parentPoll)
 		defer ticker.Stop()
-		for {
+		for getppid() == client {
 			select {
 			case <-ctx.Done():
 				return
-			case sig := <-signals:
-				if sig != syscall.SIGINT {
-					return
-				}
 			case <-ticker.C:
-				if getppid() != client {
-					return
-				}
 			}
 		}
 	}()

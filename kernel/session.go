@@ -1,7 +1,7 @@
 package kernel
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,35 +17,17 @@ import (
 	"gonbatch/kernel/tool"
 )
 
-//go:embed go.sh.tmpl
-var goScript string
+// templates are the programs and Go files of a session.
+//
+//go:embed *.tmpl
+var templates embed.FS
 
-//go:embed record.sh.tmpl
-var recordScript string
-
-//go:embed goimports.sh.tmpl
-var goimportsScript string
-
-//go:embed gopls.sh.tmpl
-var goplsScript string
-
-//go:embed status.sh.tmpl
-var statusScript string
-
-//go:embed program.sh.tmpl
-var programScript string
-
-//go:embed ranks.sh.tmpl
-var ranksScript string
-
-//go:embed show.go.tmpl
-var showSource string
-
-//go:embed timeit.go.tmpl
-var timeitSource string
-
-//go:embed devices.go.tmpl
-var devicesSource string
+// sessionFiles are the files in a session's folder that are made from templates.
+var sessionFiles = map[string]string{
+	"bin/go": "go.sh.tmpl", "bin/gopls": "gopls.sh.tmpl", "bin/goimports": "goimports.sh.tmpl", "bin/status": "status.sh.tmpl",
+	"seed/program": "program.sh.tmpl", "seed/ranks": "ranks.sh.tmpl", "seed/record": "record.sh.tmpl",
+	"seed/gonbatch__show.go": "show.go.tmpl", "seed/gonbatch__timeit.go": "timeit.go.tmpl", "seed/gonbatch__devices.go": "devices.go.tmpl",
+}
 
 // sessionPrefix begins the name of a session's folder.
 const sessionPrefix = "gonbatch-kernel-"
@@ -82,7 +64,7 @@ func newSession(sourceDir string, t tools, dir string) (_ *session, err error) {
 	if err := s.writeSeed(sourceDir); err != nil {
 		return nil, err
 	}
-	return s, s.writePrograms(t)
+	return s, s.writeFiles(t)
 }
 
 func (s *session) bin() string   { return filepath.Join(s.dir, "bin") }
@@ -131,24 +113,25 @@ func (s *session) writeSeed(sourceDir string) error {
 	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(s.seed(), "go.mod"), mod, 0o644),
-		os.WriteFile(filepath.Join(s.seed(), "gonbatch__show.go"), []byte(showSource), 0o644),
-		os.WriteFile(filepath.Join(s.seed(), "gonbatch__timeit.go"), []byte(timeitSource), 0o644),
-		os.WriteFile(filepath.Join(s.seed(), "gonbatch__devices.go"), []byte(strings.ReplaceAll(devicesSource, "{{variable}}", rundir.EnvDevices)), 0o644),
 		os.WriteFile(filepath.Join(s.seed(), "go.sum"), sum, 0o644))
 }
 
-func (s *session) writePrograms(t tools) error {
-	scripts := map[string]string{"bin/go": goScript, "bin/status": statusScript, "bin/goimports": goimportsScript, "seed/program": programScript, "seed/ranks": ranksScript, "seed/record": recordScript}
-	if t.gopls != "" {
-		scripts["bin/gopls"] = goplsScript
-	}
+func (s *session) writeFiles(t tools) error {
 	values := strings.NewReplacer(
-		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls), "{{goimports}}", shellescape.Quote(t.goimports),
+		"{{go}}", shellescape.Quote(t.goCommand), "{{goimports}}", shellescape.Quote(t.goimports), "{{self}}", shellescape.Quote(t.self),
 		"{{environ}}", strings.Join(tool.Environ(), " "), "{{platform}}", strings.Join(tool.Platform(), " "),
-		"{{celldir}}", rundir.EnvCellDir, "{{record}}", rundir.EnvRecord,
-		"{{self}}", shellescape.Quote(t.self), "{{session}}", shellescape.Quote(s.dir), "{{seed}}", shellescape.Quote(s.seed()), "{{cell}}", shellescape.Quote(s.cell()), "{{stdin}}", shellescape.Quote(s.stdin()), "{{status}}", shellescape.Quote(s.statusFile()))
-	for name, text := range scripts {
-		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(values.Replace(text)), 0o755); err != nil {
+		"{{celldir}}", rundir.EnvCellDir, "{{record}}", rundir.EnvRecord, "{{variable}}", rundir.EnvDevices,
+		"{{session}}", shellescape.Quote(s.dir), "{{seed}}", shellescape.Quote(s.seed()), "{{cell}}", shellescape.Quote(s.cell()),
+		"{{stdin}}", shellescape.Quote(s.stdin()), "{{status}}", shellescape.Quote(s.statusFile()))
+	for name, template := range sessionFiles {
+		if name == "bin/gopls" && t.gopls == "" {
+			continue
+		}
+		text, err := templates.ReadFile(template)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(values.Replace(string(text))), 0o755); err != nil {
 			return err
 		}
 	}
@@ -158,8 +141,8 @@ func (s *session) writePrograms(t tools) error {
 // tools are the programs that a session needs; without gopls there is no completion.
 type tools struct {
 	goCommand, gonb, goimports, gopls string
-	// self is the kernel's own program. It builds cells, as SELF kernel build, and runs them, as
-	// SELF kernel stream.
+	// self is the kernel's own program, the submit command. It builds cells, as SELF kernel build,
+	// and runs them, as SELF kernel stream.
 	self string
 }
 
@@ -172,6 +155,9 @@ func findTools(env environment, sourceDir string) (tools, error) {
 	}
 	dirs := toolPath(env, goCommand, sourceDir)
 	found := tools{goCommand: goCommand}
+	if found.self, err = os.Executable(); err != nil {
+		return tools{}, err
+	}
 	for name, path := range map[string]*string{"gonb": &found.gonb, "goimports": &found.goimports} {
 		if *path, err = lookPath(name, dirs); err != nil {
 			return tools{}, fmt.Errorf("%s not found in %s: run submit kernel install", name, dirs)

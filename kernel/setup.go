@@ -42,7 +42,7 @@ func (s Setup) installAround(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	s.Spec.Env, err = installTools(ctx, toolOptions{Dir: dir, SourceDir: source, Environ: s.Environ, Progress: s.Progress})
+	s.Spec.Env, err = installTools(ctx, dir, source, s.Environ, s.Progress)
 	if err != nil {
 		return err
 	}

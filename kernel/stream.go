@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 	"syscall"
-	"time"
 	"unicode/utf8"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
@@ -49,7 +48,10 @@ func stream(command []string, cellDir string, environ []string) (code int, err e
 		return 0, err
 	}
 	if isProgram(command) {
-		command = append(command[:1:1], ungarbledAll(command[1:])...)
+		command = slices.Clone(command)
+		for i := range command[1:] {
+			command[1+i] = ungarbled(command[1+i])
+		}
 	}
 	environ = ungarbledEnviron(environ, relay.Environ(cellDir))
 	cmd := exec.Command(command[0], command[1:]...)
@@ -114,7 +116,7 @@ func copyCharacters(target *os.File, source io.Reader, pace *pace) {
 		}
 		if end > 0 {
 			pace.wait(end)
-			waitUntilRead(target)
+			waitUntilRead(int(target.Fd()), endless)
 			if _, writeErr := target.Write(buffer[:end]); writeErr != nil {
 				return
 			}
@@ -137,15 +139,4 @@ func wholeCharacters(text []byte) int {
 		}
 	}
 	return len(text)
-}
-
-// waitUntilRead waits until a pipe is empty: then the next write is read at once.
-func waitUntilRead(pipe *os.File) {
-	const longest = time.Millisecond
-	for pause := 20 * time.Microsecond; ; pause = min(2*pause, longest) {
-		if left, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ); err != nil || left == 0 {
-			return
-		}
-		time.Sleep(pause)
-	}
 }

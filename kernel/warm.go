@@ -29,24 +29,18 @@ func Warm(ctx context.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	return inModule(source, environ, func(m warmModule) error {
-		return m.run(ctx, "build", "-ldflags=-s", "-o", filepath.Join(m.dir, "program"))
-	})
+	return inModule(ctx, source, environ, "build", "-ldflags=-s", "-o", "program")
 }
 
 // checkModules returns an error if a notebook would need the network for its imports.
 func checkModules(env environment, sourceDir string) error {
 	env.set("GOPROXY", "off")
-	return inModule(sourceDir, env, func(m warmModule) error { return m.run(context.Background(), "list", "-deps") })
+	return inModule(context.Background(), sourceDir, env, "list", "-deps")
 }
 
-// warmModule is a module like a session's, with a program that imports all of WarmPackages.
-type warmModule struct {
-	dir, goCommand string
-	env            environment
-}
-
-func inModule(sourceDir string, env environment, do func(warmModule) error) error {
+// inModule runs the go command in a module like a session's, with a program that imports all of
+// WarmPackages.
+func inModule(ctx context.Context, sourceDir string, env environment, args ...string) error {
 	goCommand, err := findGo(env)
 	if err != nil {
 		return err
@@ -71,17 +65,12 @@ func inModule(sourceDir string, env environment, do func(warmModule) error) erro
 	if err != nil {
 		return err
 	}
-	return do(warmModule{dir: dir, goCommand: goCommand, env: env})
-}
-
-func (m warmModule) run(ctx context.Context, args ...string) error {
-	words := append([]string{m.goCommand}, args...)
+	words := append([]string{goCommand}, args...)
 	if nice, err := exec.LookPath("nice"); err == nil {
 		words = append([]string{nice}, words...)
 	}
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Dir = m.dir
-	cmd.Env = append(tool.Outside(m.env, "-mod=mod -buildvcs=false"), "PWD="+m.dir)
+	cmd.Dir, cmd.Env = dir, append(tool.Outside(env, "-mod=mod -buildvcs=false"), "PWD="+dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,7 +85,7 @@ func (c *Code) walk(imports []string) (state, modules []string) {
 		}
 		seen[path] = true
 		if dir, in := FolderOf(path, c.Folders); in != "" {
-			hash, imported := packageState(dir)
+			hash, imported := PackageState(dir)
 			state, open, modules = append(state, hash), append(open, imported...), append(modules, in)
 		} else if in := Containing(c.Mod, path); in.Path != "" && !c.isOwn(in.Path) {
 			state, modules = append(state, "module "+c.version(in.Path)), append(modules, in.Path)
@@ -169,9 +170,9 @@ func FolderOf(path string, folders map[string]string) (dir, in string) {
 	return dir, in
 }
 
-// packageState returns a hash of what a package is compiled from, apart from tests, and the
+// PackageState returns a hash of what a package is compiled from, apart from tests, and the
 // package's imports. Other files in its folder may be large: only those that it embeds count.
-func packageState(dir string) (hash string, imports []string) {
+func PackageState(dir string) (hash string, imports []string) {
 	entries, err := os.ReadDir(dir)
 	sum := sha256.New()
 	fmt.Fprintln(sum, err)
@@ -202,14 +203,15 @@ func addSource(sum io.Writer, dir, name string) []byte {
 	return text
 }
 
+var (
+	embedLine    = regexp.MustCompile(`(?m)^[ \t]*//go:embed[ \t](.*)$`)
+	embedPattern = regexp.MustCompile("\"[^\"]*\"|`[^`]*`|\\S+")
+)
+
 // addEmbedded adds the files that a Go file in a folder may embed to a hash.
 func addEmbedded(sum io.Writer, dir string, text []byte) {
-	for line := range strings.Lines(string(text)) {
-		patterns, _ := strings.CutPrefix(line, "//go:embed ")
-		if patterns == line {
-			continue
-		}
-		for _, pattern := range strings.Fields(patterns) {
+	for _, line := range embedLine.FindAllSubmatch(text, -1) {
+		for _, pattern := range embedPattern.FindAllString(string(line[1]), -1) {
 			found, _ := filepath.Glob(filepath.Join(dir, strings.TrimPrefix(strings.Trim(pattern, "\"`"), "all:")))
 			for _, path := range found {
 				_ = filepath.WalkDir(path, func(path string, _ fs.DirEntry, _ error) error {

@@ -106,44 +106,39 @@ func (a *Assistant) isWarm() bool {
 
 // Complete completes code before character number at.
 func (a *Assistant) Complete(ctx context.Context, code string, at int) (Completion, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	none := Completion{Start: at, End: at}
-	doc, s, err := a.open(ctx, code)
-	if err != nil || s == nil {
-		return none, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
 	var list protocol.CompletionList
-	place := doc.position(at)
-	params := protocol.CompletionParams{TextDocumentPositionParams: s.at(cellFile, place)}
-	if err := s.call(ctx, protocol.MethodTextDocumentCompletion, params, &list); err != nil {
-		return none, a.failed(err)
+	doc, err := a.ask(ctx, protocol.MethodTextDocumentCompletion, code, at, &list)
+	if err != nil || doc == nil {
+		return Completion{Start: at, End: at}, err
 	}
-	return doc.completion(list.Items, at, place), nil
+	return doc.completion(list.Items, at, doc.position(at)), nil
 }
 
 // Inspect describes the identifier at a character of code, in Markdown; it returns "" if there is
 // none.
 func (a *Assistant) Inspect(ctx context.Context, code string, at int) (string, error) {
+	var hover *protocol.Hover
+	if _, err := a.ask(ctx, protocol.MethodTextDocumentHover, code, identifierAt(code, at), &hover); err != nil || hover == nil {
+		return "", err
+	}
+	return hover.Contents.Value, nil
+}
+
+// ask shows gopls the code, and asks it about a character. It returns what gopls saw; nil if there
+// is no gopls.
+func (a *Assistant) ask(ctx context.Context, method, code string, at int, answer any) (*document, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	doc, s, err := a.open(ctx, code)
 	if err != nil || s == nil {
-		return "", err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	var hover *protocol.Hover
-	params := protocol.HoverParams{TextDocumentPositionParams: s.at(cellFile, doc.position(identifierAt(code, at)))}
-	if err := s.call(ctx, protocol.MethodTextDocumentHover, params, &hover); err != nil {
-		return "", a.failed(err)
+	if err := s.call(ctx, method, s.at(cellFile, doc.position(at)), answer); err != nil {
+		return nil, a.failed(err)
 	}
-	if hover == nil {
-		return "", nil
-	}
-	return hover.Contents.Value, nil
+	return doc, nil
 }
 
 // open shows gopls the code. The server is nil if there is no gopls.

@@ -42,7 +42,7 @@ var selector = regexp.MustCompile(`(?:^|[^\w.)\]"])([a-z]\w*)\.`)
 func missingImports(text string, cellTree, sessionTree *ast.File) []string {
 	known := declared(cellTree)
 	maps.Copy(known, declared(sessionTree))
-	for _, spec := range importsOf(cellTree) {
+	for _, spec := range cellTree.Imports {
 		known[importName(spec)] = true
 	}
 	var missing []string
@@ -52,7 +52,7 @@ func missingImports(text string, cellTree, sessionTree *ast.File) []string {
 			missing = append(missing, spec)
 		}
 	}
-	for _, spec := range importsOf(sessionTree) {
+	for _, spec := range sessionTree.Imports {
 		text := spec.Path.Value
 		if spec.Name != nil {
 			text = spec.Name.Name + " " + text
@@ -72,18 +72,14 @@ func missingImports(text string, cellTree, sessionTree *ast.File) []string {
 // importText lists the imports of a Go file.
 func importText(name string) string {
 	tree, _ := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+	if tree == nil { // The file can't be read.
+		return ""
+	}
 	var text strings.Builder
-	for _, spec := range importsOf(tree) {
+	for _, spec := range tree.Imports {
 		text.WriteString(spec.Path.Value + "\n")
 	}
 	return text.String()
-}
-
-func importsOf(tree *ast.File) []*ast.ImportSpec {
-	if tree == nil {
-		return nil
-	}
-	return tree.Imports
 }
 
 // importName returns the name by which a file knows an import. It is a guess if the package's name
@@ -98,9 +94,6 @@ func importName(spec *ast.ImportSpec) string {
 // declared returns the names that a file declares, methods as Type~Method.
 func declared(tree *ast.File) map[string]bool {
 	names := map[string]bool{}
-	if tree == nil {
-		return names
-	}
 	for _, decl := range tree.Decls {
 		for _, name := range gocell.Declared(decl) {
 			names[name] = true
@@ -112,7 +105,7 @@ func declared(tree *ast.File) map[string]bool {
 // remaining returns the session's program without its main and without the declarations that the
 // cell replaces.
 func remaining(built string, positions *token.FileSet, sessionTree, cellTree *ast.File) string {
-	if sessionTree == nil || built == "" {
+	if built == "" {
 		return "package main\n"
 	}
 	replaced := declared(cellTree)

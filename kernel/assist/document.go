@@ -1,7 +1,6 @@
 package assist
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -43,23 +42,13 @@ func prefix(code string, at int) string {
 // charactersBefore returns how many characters of the code before at make up a length in UTF-16,
 // charactersAfter how many of those after it.
 func charactersBefore(code string, at, length int) int {
-	runes := []rune(prefix(code, at))
-	slices.Reverse(runes)
-	return charactersOf(runes, length)
+	units := utf16.Encode([]rune(prefix(code, at)))
+	return len(utf16.Decode(units[max(0, len(units)-length):]))
 }
 
 func charactersAfter(code string, at, length int) int {
-	return charactersOf([]rune(code[len(prefix(code, at)):]), length)
-}
-
-func charactersOf(runes []rune, length int) int {
-	for i, r := range runes {
-		if length <= 0 {
-			return i
-		}
-		length -= utf16.RuneLen(r)
-	}
-	return len(runes)
+	units := utf16.Encode([]rune(code[len(prefix(code, at)):]))
+	return len(utf16.Decode(units[:min(length, len(units))]))
 }
 
 // identifierAt returns a position within the identifier at the cursor or just before it. Among the

@@ -23,10 +23,10 @@ var ErrBuild = errors.New("the cell's program was not built")
 // Files in the folder Cell: the build uses them to record its times, and that an expression has no
 // value.
 const (
-	timeFile  = "time" // exists if times are wanted
-	buildTime = "time-build"
-	linkTime  = "time-link"
-	voidFile  = "void"
+	TimeFile  = "time" // exists if times are wanted
+	BuildTime = "time-build"
+	LinkTime  = "time-link"
+	VoidFile  = "void"
 	// BuiltFile is the last program that was built.
 	BuiltFile = "built.go"
 )
@@ -63,8 +63,10 @@ func Run(ctx context.Context, opts Options) error {
 		opts.Store = opts.Plans
 	}
 	b := &builder{opts}
-	b.Environ = withDefault(b.Environ, "GOGC", "400") // otherwise the linker spends a quarter of its time collecting garbage
-	b.noteTime(buildTime)
+	if tool.Get(b.Environ, "GOGC") == "" { // The linker would spend a quarter of its time collecting garbage.
+		b.Environ = append(slices.Clone(b.Environ), "GOGC=400")
+	}
+	b.noteTime(BuildTime)
 	if err := b.prepare(); err != nil {
 		return fmt.Errorf("build the cell: %w", err)
 	}
@@ -115,18 +117,13 @@ func (b *builder) build(ctx context.Context) ([]byte, error) {
 	}
 	key, err := b.key()
 	if err == nil {
-		if output, ok := b.byPlan(ctx, key); ok {
-			return output, ifAny(output)
+		if output, ok := b.byPlan(ctx, key); ok && len(output) > 0 {
+			return output, ErrBuild
+		} else if ok {
+			return nil, nil
 		}
 	}
 	return b.byGo(ctx, key)
-}
-
-func ifAny(output []byte) error {
-	if len(output) > 0 {
-		return ErrBuild
-	}
-	return nil
 }
 
 // byGo runs go build and, if there is a key, makes a plan from its record. It links with Go's own
@@ -167,14 +164,7 @@ func (b *builder) goBuild(ctx context.Context, record, linkerFlags string) ([]by
 
 // noteTime writes the time to a file in Cell, if times are wanted.
 func (b *builder) noteTime(name string) {
-	if _, err := os.Stat(filepath.Join(b.Cell, timeFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(b.Cell, TimeFile)); err == nil {
 		_ = os.WriteFile(filepath.Join(b.Cell, name), strconv.AppendInt(nil, time.Now().UnixNano(), 10), 0o600)
 	}
-}
-
-func withDefault(environ []string, name, value string) []string {
-	if tool.Get(environ, name) != "" {
-		return environ
-	}
-	return append(slices.Clone(environ), name+"="+value)
 }

@@ -31,7 +31,7 @@ func newCell(t *testing.T) *module {
 	c := &module{calls: filepath.Join(dir, "calls"), opts: Options{
 		Go: filepath.Join(dir, "go"), Verb: []string{"build"}, Dir: filepath.Join(dir, "module"), Program: filepath.Join(dir, "module", "cell"),
 		Seed: filepath.Join(dir, "seed"), Cell: filepath.Join(dir, "cell"), Plans: filepath.Join(dir, "plans"),
-		Environ: append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK="),
+		Environ: append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off"),
 	}}
 	record, err := os.ReadFile("../record.sh.tmpl")
 	if err != nil {
@@ -139,6 +139,13 @@ func TestRun(t *testing.T) {
 		{name: "C", files: map[string]string{
 			"main.go": "package main\n\n// int twice(int x) { return 2 * x; }\nimport \"C\"\n\nfunc main() { println(C.twice(11)) }\n",
 		}, want: "22\n", byGo: true},
+		{name: "a package that embeds", files: map[string]string{
+			"main.go":                main(`fmt.Println(12, inner.Text)`),
+			"../near/inner/inner.go": "package inner\n\nimport _ \"embed\"\n\nvar (\n\t//go:embed \"a text\"\n\tText string\n)\n", "../near/inner/a text": "A",
+		}, want: "12 A\n", byGo: true},
+		{name: "and is cached too", files: map[string]string{"main.go": main(`fmt.Println(13, inner.Text)`)}, want: "13 A\n", byGo: true},
+		{name: "and by plan", files: map[string]string{"main.go": main(`fmt.Println(14, inner.Text)`)}, want: "14 A\n"},
+		{name: "what the package embeds is changed", files: map[string]string{"../near/inner/a text": "B"}, want: "14 B\n", byGo: true},
 	}
 	c := newCell(t)
 	environ := c.opts.Environ

@@ -127,19 +127,6 @@ func (b *builder) hasOuterWorkspace() bool {
 			return true
 		}
 	}
-	switch tool.Get(b.Environ, "GOWORK") {
-	case "off", filepath.Join(b.Dir, "go.work"):
-		return false
-	case "":
-	default:
-		return true
-	}
-	for dir := filepath.Dir(b.Dir); ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
-			return true
-		}
-		if dir == filepath.Dir(dir) {
-			return false
-		}
-	}
+	work := tool.Get(b.Environ, "GOWORK") // The session's go command sets it.
+	return work != "off" && work != filepath.Join(b.Dir, "go.work")
 }

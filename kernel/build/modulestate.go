@@ -25,16 +25,6 @@ func (b *builder) modules() *gomodule.Code {
 	return &gomodule.Code{Mod: mod, Folders: local, Cache: cache}
 }
 
-// ownMod returns the go.mod with which each session starts: gonbatch's modules; nil if there is
-// none.
-func (b *builder) ownMod() *modfile.File {
-	mod, err := readMod(filepath.Join(b.Seed, "go.mod"))
-	if err != nil {
-		return nil
-	}
-	return mod
-}
-
 func readMod(name string) (*modfile.File, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

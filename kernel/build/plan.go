@@ -211,7 +211,7 @@ func (b *builder) follow(ctx context.Context, p *plan) (output []byte, err error
 	if output, err = b.tool(ctx, p, work, p.Compile); err != nil {
 		return messages(bytes.ReplaceAll(output, []byte(b.Dir+"/"), []byte("./"))), err
 	}
-	b.noteTime(linkTime)
+	b.noteTime(LinkTime)
 	if _, err = b.tool(ctx, p, work, p.Link); err != nil {
 		return nil, err
 	}

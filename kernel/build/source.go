@@ -111,7 +111,7 @@ func (b *builder) keep(keeps bool, text []byte) error {
 func (b *builder) declarations(text string) map[string]string {
 	code, hashes := b.modules(), map[string]string{}
 	if code != nil {
-		code.Own = b.ownMod()
+		code.Own, _ = readMod(filepath.Join(b.Seed, "go.mod")) // Each session starts with it. Without it, all modules count.
 	}
 	for name, d := range gocell.Declarations(text) {
 		var state []string
@@ -176,18 +176,12 @@ func (b *builder) readMain() ([]byte, error) {
 // copySeed copies a file of Seed into the module if it is wanted and exists, and removes it from
 // the module otherwise.
 func (b *builder) copySeed(name string, wanted bool) (bool, error) {
-	target := filepath.Join(b.Dir, name)
 	text, err := os.ReadFile(filepath.Join(b.Seed, name))
-	switch {
-	case err == nil && wanted:
-		return true, os.WriteFile(target, text, 0o644)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	return false, nil
+	wanted = wanted && err == nil
+	return wanted, b.writeOwn(name, string(text), wanted)
 }
 
 // unmarkValue turns the last expression back into a statement, because it is a call without a
@@ -202,7 +196,7 @@ func (b *builder) unmarkValue() error {
 		return nil
 	}
 	_, err = b.copySeed("gonbatch__show.go", false)
-	err = errors.Join(err, os.WriteFile(b.mainFile(), []byte(plain), 0o644), os.WriteFile(filepath.Join(b.Cell, voidFile), nil, 0o600))
+	err = errors.Join(err, os.WriteFile(b.mainFile(), []byte(plain), 0o644), os.WriteFile(filepath.Join(b.Cell, VoidFile), nil, 0o600))
 	if err != nil {
 		return fmt.Errorf("show no value: %w", err)
 	}

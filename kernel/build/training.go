@@ -205,8 +205,7 @@ func bare(source string) string {
 }
 
 // parts splits a declaration, but no import, into single ones: GoNB may join those of several
-// cells.
-// Constants are not split, because they build on one another.
+// cells. Constants are not split, because they build on one another.
 func parts(d ast.Decl) (all []ast.Decl) {
 	group, ok := d.(*ast.GenDecl)
 	if !ok || group.Tok == token.CONST {

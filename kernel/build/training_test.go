@@ -90,7 +90,7 @@ func TestModuleState(t *testing.T) {
 			"func plot() { other.Plot(idle.X) }\n\nfunc main() { fmt.Println(a.X, part.Y) }\n",
 		"../near/a/a.go": "package a\n\nimport \"example.com/near/b\"\n\nvar X = b.X\n", "../near/b/b.go": "package b\n\nvar X = 1\n",
 		"../near/idle/idle.go": "package idle\n", "../near/b/data.bin": "1", "../near/b/in/text.txt": "1", "../near/b/c.h": "1",
-		"../near/b/embeds.go": "package b\n\nimport \"embed\"\n\n//go:embed in\nvar F embed.FS\n",
+		"../near/b/embeds.go": "package b\n\nimport \"embed\"\n\nvar (\n\t//go:embed in\n\tF embed.FS\n)\n",
 		"../cache/cache/download/example.com/far/@v/v1.0.0.mod": "module example.com/far\n\nrequire example.com/far/nested v1.0.0\n",
 	}
 	tests := []struct {

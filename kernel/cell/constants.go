@@ -60,7 +60,7 @@ func (e *editor) repeated(spec *ast.ValueSpec, iota int) string {
 	for _, at := range iotas(spec) {
 		numbers[e.offset(at.Pos())-e.offset(begin)] = true
 	}
-	var text strings.Builder
+	var words []string
 	for t := range gocell.Tokens(e.text[e.offset(begin):e.offset(spec.End())], 0) {
 		word := cmp.Or(t.Text, t.Kind.String())
 		switch {
@@ -72,15 +72,9 @@ func (e *editor) repeated(spec *ast.ValueSpec, iota int) string {
 			value, _ := strconv.Unquote(gocell.WithoutGone(word)) // It has been parsed.
 			word = strconv.Quote(value)
 		}
-		if t.Kind.IsOperator() && t.Kind != token.COMMA && t.Kind != token.PERIOD && t.Kind != token.LPAREN && t.Kind != token.RPAREN {
-			word = " " + word + " "
-		}
-		if t.Kind == token.COMMA || t.Kind.IsKeyword() {
-			word += " "
-		}
-		text.WriteString(word)
+		words = append(words, word)
 	}
-	return " " + strings.TrimSpace(text.String())
+	return " " + strings.Join(words, " ")
 }
 
 // iotas returns the places of iota in a specification's values.

@@ -61,17 +61,17 @@ func (p *preparer) editDeclarations() error {
 			e.blanks(group)
 		}
 	}
-	p.apply(e.edits)
+	apply(p.lines, p.file, e.edits)
 	return nil
 }
 
 // apply makes the changes, the last first: each moves what follows it.
-func (p *preparer) apply(edits []edit) {
+func apply(lines []string, f gocell.File, edits []edit) {
 	slices.SortStableFunc(edits, func(a, b edit) int { return b.start - a.start })
 	for _, x := range edits {
-		line, column := p.file.Place(x.start)
-		text := p.lines[line-1]
-		p.lines[line-1] = text[:column] + x.text + text[column+x.end-x.start:]
+		line, column := f.Place(x.start)
+		text := lines[line-1]
+		lines[line-1] = text[:column] + x.text + text[column+x.end-x.start:]
 	}
 }
 

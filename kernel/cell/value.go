@@ -35,15 +35,8 @@ func ShowValue(code string, void func(callee string) bool) (shown, callee string
 	case last.Bare:
 		open, end = bareOpen+open, end+" }"
 	}
-	insert(c.Lines, f, last.End, end)
-	insert(c.Lines, f, last.Start, open)
+	apply(c.Lines, f, []edit{{last.Start, last.Start, open}, {last.End, last.End, end}})
 	return strings.Join(c.Lines, "\n"), last.Callee, true
-}
-
-// insert puts text into the cell's line that corresponds to an offset in its file.
-func insert(lines []string, f gocell.File, offset int, text string) {
-	line, column := f.Place(offset)
-	lines[line-1] = lines[line-1][:column] + text + lines[line-1][column:]
 }
 
 // CleanMarks removes the text that ShowValue and Prepare added from a message that quotes the cell,

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"gonbatch/internal/rundir"
@@ -63,21 +64,10 @@ func writeOrSay(file string, bundle Bundle) {
 
 // worthShowing leaves out nil values, including nil errors.
 func worthShowing(values []any) []any {
-	var worth []any
-	for _, v := range values {
-		if !isNil(v) {
-			worth = append(worth, v)
-		}
-	}
-	return worth
-}
-
-func isNil(value any) bool {
-	if value == nil {
-		return true
-	}
-	v := reflect.ValueOf(value)
-	return v.Kind() == reflect.Pointer && v.IsNil()
+	return slices.DeleteFunc(slices.Clone(values), func(value any) bool {
+		v := reflect.ValueOf(value)
+		return value == nil || v.Kind() == reflect.Pointer && v.IsNil()
+	})
 }
 
 func textOf(values []any) string {

@@ -57,7 +57,7 @@ func (p *printer) value(v reflect.Value, depth int) {
 		p.text.WriteString("...")
 		return
 	case v.IsValid() && v.CanInterface() && hasText(v.Type()):
-		p.text.WriteString(ownText(v))
+		fmt.Fprint(&p.text, v.Interface()) // It reports a panic in String or Error.
 		return
 	}
 	switch v.Kind() {
@@ -77,9 +77,6 @@ func (p *printer) value(v reflect.Value, depth int) {
 		fmt.Fprintf(&p.text, "%v", v)
 	}
 }
-
-// ownText returns the text of the value's String or Error; fmt reports a panic in it.
-func ownText(v reflect.Value) string { return fmt.Sprint(v.Interface()) }
 
 // pointer follows a pointer at the top level; pointers within values are addresses, as in %v.
 func (p *printer) pointer(v reflect.Value, depth int) {

@@ -17,10 +17,6 @@ const New = "new "
 // it is, and takes no time.
 const Unused = "unused "
 
-// initial is in the place of the hash in the file of a rank that begins with the initial value,
-// though rank 0 has already saved its own. The file has no value.
-const initial = "initial"
-
 // hash returns the hash of a variable's declaration; "" if it is not known.
 func (d Declared) hash(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(d[name], New), Unused)
@@ -34,7 +30,7 @@ func (d Declared) unused(name string) bool { return strings.HasPrefix(d[name], U
 func (d Declared) starts(name, before string) (bool, error) {
 	now := d.hash(name)
 	switch {
-	case strings.HasPrefix(d[name], New), before == initial:
+	case strings.HasPrefix(d[name], New):
 		return true, nil
 	case now == "" || before == "" || now == before:
 		return false, nil

@@ -3,6 +3,7 @@ package keep
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -59,8 +60,9 @@ func line(entry any) string {
 	if !ok {
 		return ""
 	}
-	file, n := placeOf(get)
-	return " at " + file + ":" + n
+	pc := reflect.ValueOf(get).Pointer()
+	file, n := runtime.FuncForPC(pc).FileLine(pc)
+	return fmt.Sprintf(" at %s:%d", file, n)
 }
 
 // panics reports whether this code runs because of a panic.

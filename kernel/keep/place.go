@@ -2,7 +2,6 @@ package keep
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -12,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
-	"strconv"
 	"strings"
 
 	"gonbatch/internal/cluster"
@@ -40,18 +37,16 @@ type place struct {
 func findPlace() (p place, err error) {
 	dir := os.Getenv(rundir.EnvKeepDir)
 	p = place{from: dir, to: dir, errors: os.Getenv(rundir.EnvKeepErrors), size: 1}
-	if env := rundir.ReadEnv(os.Getenv); dir == "" && env.InRun() {
-		p.to = env.Dir.KeptAfter(env.Cell)
-		p.from, err = env.Dir.KeptBefore(env.Cell)
-	}
 	if ranks, err := cluster.Detect(os.Getenv); err == nil { // Programs that use ranks fail on invalid values.
 		p.rank, p.size = ranks.Rank, ranks.Size
 	}
-	switch env := rundir.ReadEnv(os.Getenv); {
-	case p.errors != "":
-		p.open = rundir.KeptOpen(p.errors)
-	case dir == "" && env.InRun():
+	if env := rundir.ReadEnv(os.Getenv); dir == "" && env.InRun() {
+		p.to = env.Dir.KeptAfter(env.Cell)
+		p.from, err = env.Dir.KeptBefore(env.Cell)
 		p.open, p.unsaved = env.Dir.KeptOpenIn(env.Cell, p.rank), env.Dir.UnsavedBefore(env.Cell)
+	}
+	if p.errors != "" {
+		p.open, p.unsaved = rundir.KeptOpen(p.errors), ""
 	}
 	if err != nil {
 		err = fmt.Errorf("%%keep: %w", err)
@@ -94,9 +89,13 @@ func (p place) warnOfUnsaved(names []string) {
 	}
 }
 
-// file returns the file from which this rank loads a value: its own, or rank 0's if it has none.
+// file returns the file from which this rank loads a value: its own, or rank 0's if it has none. In
+// a session, the kernel has already given it rank 0's, which may have another value by now.
 func (p place) file(name string) string {
 	own := rundir.KeptValue(p.from, name, p.rank)
+	if p.from == p.to {
+		return own
+	}
 	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
 		return rundir.KeptValue(p.from, name, 0)
 	}
@@ -202,32 +201,7 @@ func (p place) save(name string, value reflect.Value) error {
 	if u.old != nil && u.draft != nil && unchanged(name, u.old, value) {
 		return errors.Join(u.Carry(), p.forget(name))
 	}
-	if u.draft != nil {
-		err = p.leave(name, u.old)
-	}
-	return errors.Join(err, u.Commit(), p.forget(name))
-}
-
-// leave leaves the old value, or a mark that there is none, to the other ranks that have no value
-// of their own, before rank 0 saves a new one: a rank that begins only then begins as it would have
-// before.
-func (p place) leave(name string, old *os.File) error {
-	if p.rank != 0 || p.from != p.to || p.size < 2 {
-		return nil
-	}
-	left := rundir.KeptValue(p.to, name, 0)
-	if old == nil {
-		left += ".initial"
-		var header bytes.Buffer
-		if err := errors.Join(writeHeader(&header, initial), os.WriteFile(left, header.Bytes(), 0o600)); err != nil {
-			return err
-		}
-		defer os.Remove(left) //nolint:errcheck // it is only a name of the others' files
-	}
-	for rank := 1; rank < p.size; rank++ {
-		_ = os.Link(left, rundir.KeptValue(p.to, name, rank)) // If the rank has saved its value, that stays.
-	}
-	return nil
+	return errors.Join(u.Commit(), p.forget(name))
 }
 
 // encodeFile writes a value with its header.
@@ -312,11 +286,4 @@ func (p place) forget(name string) error {
 			return err
 		}
 	}
-}
-
-// placeOf returns the file and line of a function.
-func placeOf(f func() any) (file, line string) {
-	pc := reflect.ValueOf(f).Pointer()
-	file, n := runtime.FuncForPC(pc).FileLine(pc)
-	return file, strconv.Itoa(n)
 }

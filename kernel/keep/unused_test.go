@@ -107,6 +107,10 @@ func runRank(t *testing.T, rank, size int, declared Declared, main func(x *int))
 	}
 	t.Setenv("RANK", strconv.Itoa(rank))
 	t.Setenv("WORLD_SIZE", strconv.Itoa(size))
+	for other := 1; rank == 0 && other < size; other++ { // As the kernel does.
+		dir := os.Getenv(rundir.EnvKeepDir)
+		_ = os.Link(rundir.KeptValue(dir, "x", 0), rundir.KeptValue(dir, "x", other))
+	}
 	x := 0
 	v := Vars{"x": &x}
 	v.Load(declared)

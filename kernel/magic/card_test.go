@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/kernel/cell"
 	"gonbatch/submit/report"
 )
 
@@ -189,7 +190,7 @@ func TestResult(t *testing.T) {
 		"checkpoints/train/step-00000002/checkpoint.json": "{}",
 	})
 	s := &small{}
-	if err := m.Run(context.Background(), s, Call{Name: "result", Args: "7 as run"}); err != nil {
+	if err := m.Run(context.Background(), s, cell.Magic{Name: "result", Args: "7 as run"}); err != nil {
 		t.Fatal(err)
 	}
 	want := "new gonbatch-result-7-1 job 7: running\nstep 2\nacc NaN\ntrain/loss 0.5\ncheckpoint: " + run + "/checkpoints/train/step-00000002\n" +
@@ -232,7 +233,7 @@ func TestManyPaths(t *testing.T) {
 func TestUnansweredCard(t *testing.T) {
 	m, _ := newMagics(t, "completed")
 	s := &small{}
-	if err := m.Run(t.Context(), s, Call{Name: "wait", Args: "88"}); err != nil {
+	if err := m.Run(t.Context(), s, cell.Magic{Name: "wait", Args: "88"}); err != nil {
 		t.Fatal(err)
 	}
 	s.locked(func() {

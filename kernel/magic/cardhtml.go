@@ -55,18 +55,16 @@ func htmlTitle(s state) string {
 	return fmt.Sprintf(`<div style="font-weight:600"><span style="color:%s">●</span> %s</div>`, s.color(), html.EscapeString(s.title()))
 }
 
-func quiet(text string) string {
-	if text == "" {
-		return ""
-	}
-	return fmt.Sprintf(`<div style="`+quietStyle+`;margin-top:4px">%s</div>`, html.EscapeString(text))
-}
+func quiet(text string) string { return element("div", quietStyle+";margin-top:4px", text) }
 
-func pre(text string) string {
+func pre(text string) string { return element("pre", preStyle, text) }
+
+// element returns an HTML element with a text; "" without one.
+func element(name, style, text string) string {
 	if text == "" {
 		return ""
 	}
-	return fmt.Sprintf(`<pre style="`+preStyle+`">%s</pre>`, html.EscapeString(text))
+	return fmt.Sprintf(`<%s style="%s">%s</%[1]s>`, name, style, html.EscapeString(text))
 }
 
 // htmlProgress returns a progress bar, until the job has ended.

@@ -3,7 +3,7 @@
 // the output of a run (its metrics, its logs) from its run directory.
 //
 //	magics := magic.New(magic.Options{Program: "/usr/local/bin/submit", Environ: os.Environ(), Dir: folder})
-//	err := magics.Run(ctx, session, magic.Call{Name: "submit", Args: "--nodes 2"})   // a card in the notebook follows the job
+//	err := magics.Run(ctx, session, cell.Magic{Name: "submit", Args: "--nodes 2"})   // a card in the notebook follows the job
 //
 // A session is the kernel's service for a magic: the session's cells, and ways to show something.
 package magic

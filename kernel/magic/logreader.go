@@ -1,10 +1,10 @@
 package magic
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -33,7 +33,7 @@ type progress struct {
 	Text string
 }
 
-var progressLine = regexp.MustCompile(`\bstep (\d+)/(\d+)\b`)
+var progressLine = regexp.MustCompile(`\bstep \d+/\d+\b`)
 
 // read reads the new part of the log. A log that doesn't exist yet has no lines.
 func (l *logReader) read() {
@@ -95,16 +95,13 @@ func lastVersion(line string) string {
 }
 
 func readProgress(line string) (progress, bool) {
-	found := progressLine.FindStringSubmatch(line)
-	if found == nil {
+	found := progressLine.FindString(line)
+	if found == "" {
 		return progress{}, false
 	}
-	done, err := strconv.ParseInt(found[1], 10, 64)
-	if err != nil {
-		return progress{}, false
-	}
-	total, err := strconv.ParseInt(found[2], 10, 64)
-	return progress{Done: done, Total: total, Text: line}, err == nil && total > 0
+	p := progress{Text: line}
+	_, err := fmt.Sscanf(found, "step %d/%d", &p.Done, &p.Total)
+	return p, err == nil && p.Total > 0
 }
 
 // part is the finished part, between 0 and 1.

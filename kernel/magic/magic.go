@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/kernel/cell"
 )
 
 // Session is the kernel's side of a magic. Its methods may be called concurrently, and even after
@@ -51,25 +52,16 @@ type Cell struct {
 	placed bool
 }
 
-// Call is a magic in a cell.
-type Call struct {
-	// Name is the magic's name without its %; %%submit is "%submit".
-	Name string
-	// Args is the rest of its line, Body the rest of the cell if the magic takes it.
-	Args, Body string
-}
-
 // Options say how magics reach the submit command.
 type Options struct {
 	// Program is the submit command, Environ its environment.
 	Program string
 	Environ []string
-	// Dir returns the current folder of the cells, NotebookDir the notebook's. Default of
-	// NotebookDir: Dir.
+	// Dir returns the current folder of the cells, NotebookDir the notebook's.
 	Dir, NotebookDir func() string
-	// Module returns the folder of the cells' module; nil if there is none.
+	// Module returns the folder of the cells' module.
 	Module func() (string, error)
-	// Kept is the folder with the values of %keep; "" if there is none.
+	// Kept is the folder with the values of %keep.
 	Kept string
 	// Poll is the time between looks at a job. Default: one second.
 	Poll time.Duration
@@ -90,14 +82,11 @@ func New(opts Options) *Magics {
 	if opts.Poll == 0 {
 		opts.Poll = time.Second
 	}
-	if opts.NotebookDir == nil {
-		opts.NotebookDir = opts.Dir
-	}
 	return &Magics{opts: opts}
 }
 
 // handler runs a magic.
-type handler func(*Magics, context.Context, Session, Call) error
+type handler func(*Magics, context.Context, Session, cell.Magic) error
 
 // handlers run the magics in gocell's table that use the submit command.
 var handlers = map[string]handler{
@@ -112,11 +101,11 @@ var handlers = map[string]handler{
 
 // line returns a handler for a magic that takes only its line.
 func line(run func(m *Magics, ctx context.Context, s Session, args string) error) handler {
-	return func(m *Magics, ctx context.Context, s Session, c Call) error { return run(m, ctx, s, c.Args) }
+	return func(m *Magics, ctx context.Context, s Session, c cell.Magic) error { return run(m, ctx, s, c.Args) }
 }
 
 // Run runs a magic. ctx ends with the session.
-func (m *Magics) Run(ctx context.Context, s Session, c Call) error {
+func (m *Magics) Run(ctx context.Context, s Session, c cell.Magic) error {
 	run, ok := handlers["%"+c.Name]
 	if !ok {
 		return fmt.Errorf("%%%s is not known here", c.Name)

@@ -2,6 +2,7 @@ package magic
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/kernel/cell"
 )
 
 // small is a session whose notebook is a few cells.
@@ -88,13 +90,17 @@ func newMagics(t *testing.T, end string) (*Magics, string) {
 			t.Fatal(err)
 		}
 	}
-	return New(Options{Program: filepath.Join(dir, "submit"), Environ: os.Environ(), Dir: func() string { return dir }, Poll: time.Millisecond}), dir
+	folder := func() string { return dir }
+	return New(Options{
+		Program: filepath.Join(dir, "submit"), Environ: os.Environ(), Dir: folder, NotebookDir: folder, Kept: "/tmp/kept", Poll: time.Millisecond,
+		Module: func() (string, error) { return "", errors.New("no module yet") },
+	}), dir
 }
 
 func TestRun(t *testing.T) {
 	tests := []struct {
 		name  string
-		call  Call
+		call  cell.Magic
 		cells []string
 		args  string // the submit command's first arguments
 		text  string
@@ -105,53 +111,53 @@ func TestRun(t *testing.T) {
 		program string
 	}{
 		{
-			name: "submit", call: Call{Name: "submit", Args: `--nodes 2 -p "a=b c" -- -epochs 3`}, cells: []string{"var x int", "%%\nx++"},
+			name: "submit", call: cell.Magic{Name: "submit", Args: `--nodes 2 -p "a=b c" -- -epochs 3`}, cells: []string{"var x int", "%%\nx++"},
 			args: `--json --name notebook --of notebook.ipynb --nodes 2 -p a=b c .session-*.ipynb -- -epochs 3`, text: "submitting this session: 2 cells",
 		},
 		{
-			name: "with values of a result", call: Call{Name: "submit"}, cells: []string{"%%\n1", "%result 6 as r\nr.Metrics()"},
+			name: "with values of a result", call: cell.Magic{Name: "submit"}, cells: []string{"%%\n1", "%result 6 as r\nr.Metrics()"},
 			text: "left out, since a job has no values of %result: cell [2] (it uses r)\nsubmitting this session: 1 cell",
 		},
 		{
-			name: "after an edit", call: Call{Name: "submit"}, earlier: []string{"func a() {}\nfunc (t T) String() string { return \"\" }\nvar b int"},
+			name: "after an edit", call: cell.Magic{Name: "submit"}, earlier: []string{"func a() {}\nfunc (t T) String() string { return \"\" }\nvar b int"},
 			cells: []string{"type T int\nfunc a() {}", "%%\n1"}, text: "warning: the session still has T~String, b, which no cell declares any more, " +
 				"so the job runs without: forget it here too with %rm T~String b, or declare it in a cell again\nsubmitting this session: 2 cells",
 		},
-		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--json --of notebook.ipynb --name mine .session-*.ipynb"},
+		{name: "with a name", call: cell.Magic{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--json --of notebook.ipynb --name mine .session-*.ipynb"},
 		{
-			name: "one cell", call: Call{Name: "%submit", Args: "--nodes 1", Body: "x++"}, cells: []string{"var x int", "%submit"},
-			args: "--json --name notebook --of notebook.ipynb --cell [9] --nodes 1 .session-*.ipynb", text: "with the declarations of 1 other cell",
+			name: "one cell", call: cell.Magic{Name: "%submit", Args: "--nodes 1", Body: "x++"}, cells: []string{"var x int", "%submit"},
+			args: "--json --name notebook --of notebook.ipynb --cell [9] --session-kept /tmp/kept --nodes 1 .session-*.ipynb", text: "with the declarations of 1 other cell",
 		},
-		{name: "nothing to submit", call: Call{Name: "submit"}, cells: []string{"%submit"}, err: "no cell of this session has run"},
-		{name: "no file", call: Call{Name: "submit", Args: "--saved"}, err: "doesn't say which file"},
-		{name: "the script only", call: Call{Name: "submit", Args: "--dry-run"}, cells: []string{"x"}, text: "#!/bin/bash\nsrun train\n"},
-		{name: "open quote", call: Call{Name: "submit", Args: `"`}, cells: []string{"x"}, err: "EOF"},
-		{name: "refused", call: Call{Name: "submit", Args: "refuse"}, cells: []string{"x"}, err: "submit: refused"},
-		{name: "jobs", call: Call{Name: "jobs"}, args: "status", text: "JOB  STATE\n"},
-		{name: "logs", call: Call{Name: "logs", Args: "--rank 3 8"}, args: "logs --rank 3 8", text: "the log\n"},
-		{name: "logs of no job", call: Call{Name: "logs"}, err: "no job: nothing was submitted in this session"},
-		{name: "wait for no job", call: Call{Name: "wait"}, err: "no job"},
-		{name: "wait for another job", call: Call{Name: "wait", Args: "404"}, err: "no run is called 404"},
-		{name: "wait without a scheduler", call: Call{Name: "wait", Args: "noslurm"}, err: "%wait: submit: squeue not found"},
-		{name: "wait for a scheduler that doesn't answer at first", call: Call{Name: "wait", Args: "88"}, args: "status --json 88"},
-		{name: "wait for two jobs", call: Call{Name: "wait", Args: "7 8"}, err: "%wait 7 8: give at most one run"},
-		{name: "logs of another job", call: Call{Name: "logs", Args: "404"}, err: "no run is called 404"},
-		{name: "logs of two jobs", call: Call{Name: "logs", Args: "7 8"}, err: "%logs 7 8: give at most one run"},
-		{name: "logs with an open quote", call: Call{Name: "logs", Args: "'"}, err: "%logs '"},
-		{name: "jobs with an open quote", call: Call{Name: "jobs", Args: "'"}, err: "%jobs '"},
-		{name: "cancel", call: Call{Name: "cancel", Args: "8"}, args: "cancel 8", text: "job 7 is cancelled"},
-		{name: "cancel no job", call: Call{Name: "cancel"}, err: "%cancel: no job"},
-		{name: "cancel another job", call: Call{Name: "cancel", Args: "404"}, err: "no run is called 404"},
-		{name: "result", call: Call{Name: "result", Args: "8"}, args: "status --json 8"},
-		{name: "result of no job", call: Call{Name: "result"}, err: "no job"},
-		{name: "result of another job", call: Call{Name: "result", Args: "404 as run"}, err: "no run is called 404"},
-		{name: "result as no name", call: Call{Name: "result", Args: "8 as 3x"}, err: "3x can't be the name of a variable"},
-		{name: "result as a keyword", call: Call{Name: "result", Args: "8 as func"}, err: "func can't be the name of a variable"},
-		{name: "result as nothing", call: Call{Name: "result", Args: "as"}, err: "want %result [RUN] [as NAME]"},
-		{name: "results", call: Call{Name: "result", Args: "7 8"}, err: "want %result [RUN] [as NAME]"},
-		{name: "no submit command", call: Call{Name: "jobs"}, program: "/nowhere/submit", err: "/nowhere/submit"},
-		{name: "state without a submit command", call: Call{Name: "wait", Args: "7"}, program: "/nowhere/submit", err: "%wait: fork/exec /nowhere/submit"},
-		{name: "unknown", call: Call{Name: "what"}, err: "%what is not known"},
+		{name: "nothing to submit", call: cell.Magic{Name: "submit"}, cells: []string{"%submit"}, err: "no cell of this session has run"},
+		{name: "no file", call: cell.Magic{Name: "submit", Args: "--saved"}, err: "doesn't say which file"},
+		{name: "the script only", call: cell.Magic{Name: "submit", Args: "--dry-run"}, cells: []string{"x"}, text: "#!/bin/bash\nsrun train\n"},
+		{name: "open quote", call: cell.Magic{Name: "submit", Args: `"`}, cells: []string{"x"}, err: "EOF"},
+		{name: "refused", call: cell.Magic{Name: "submit", Args: "refuse"}, cells: []string{"x"}, err: "submit: refused"},
+		{name: "jobs", call: cell.Magic{Name: "jobs"}, args: "status", text: "JOB  STATE\n"},
+		{name: "logs", call: cell.Magic{Name: "logs", Args: "--rank 3 8"}, args: "logs --rank 3 8", text: "the log\n"},
+		{name: "logs of no job", call: cell.Magic{Name: "logs"}, err: "no job: nothing was submitted in this session"},
+		{name: "wait for no job", call: cell.Magic{Name: "wait"}, err: "no job"},
+		{name: "wait for another job", call: cell.Magic{Name: "wait", Args: "404"}, err: "no run is called 404"},
+		{name: "wait without a scheduler", call: cell.Magic{Name: "wait", Args: "noslurm"}, err: "%wait: submit: squeue not found"},
+		{name: "wait for a scheduler that doesn't answer at first", call: cell.Magic{Name: "wait", Args: "88"}, args: "status --json 88"},
+		{name: "wait for two jobs", call: cell.Magic{Name: "wait", Args: "7 8"}, err: "%wait 7 8: give at most one run"},
+		{name: "logs of another job", call: cell.Magic{Name: "logs", Args: "404"}, err: "no run is called 404"},
+		{name: "logs of two jobs", call: cell.Magic{Name: "logs", Args: "7 8"}, err: "%logs 7 8: give at most one run"},
+		{name: "logs with an open quote", call: cell.Magic{Name: "logs", Args: "'"}, err: "%logs '"},
+		{name: "jobs with an open quote", call: cell.Magic{Name: "jobs", Args: "'"}, err: "%jobs '"},
+		{name: "cancel", call: cell.Magic{Name: "cancel", Args: "8"}, args: "cancel 8", text: "job 7 is cancelled"},
+		{name: "cancel no job", call: cell.Magic{Name: "cancel"}, err: "%cancel: no job"},
+		{name: "cancel another job", call: cell.Magic{Name: "cancel", Args: "404"}, err: "no run is called 404"},
+		{name: "result", call: cell.Magic{Name: "result", Args: "8"}, args: "status --json 8"},
+		{name: "result of no job", call: cell.Magic{Name: "result"}, err: "no job"},
+		{name: "result of another job", call: cell.Magic{Name: "result", Args: "404 as run"}, err: "no run is called 404"},
+		{name: "result as no name", call: cell.Magic{Name: "result", Args: "8 as 3x"}, err: "3x can't be the name of a variable"},
+		{name: "result as a keyword", call: cell.Magic{Name: "result", Args: "8 as func"}, err: "func can't be the name of a variable"},
+		{name: "result as nothing", call: cell.Magic{Name: "result", Args: "as"}, err: "want %result [RUN] [as NAME]"},
+		{name: "results", call: cell.Magic{Name: "result", Args: "7 8"}, err: "want %result [RUN] [as NAME]"},
+		{name: "no submit command", call: cell.Magic{Name: "jobs"}, program: "/nowhere/submit", err: "/nowhere/submit"},
+		{name: "state without a submit command", call: cell.Magic{Name: "wait", Args: "7"}, program: "/nowhere/submit", err: "%wait: fork/exec /nowhere/submit"},
+		{name: "unknown", call: cell.Magic{Name: "what"}, err: "%what is not known"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -189,7 +195,7 @@ func TestWait(t *testing.T) {
 			m, dir := newMagics(t, tt.end)
 			m.remember(Job{ID: "7", Dir: filepath.Join(dir, "run")})
 			s := &small{}
-			err := m.Run(t.Context(), s, Call{Name: "wait"})
+			err := m.Run(t.Context(), s, cell.Magic{Name: "wait"})
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("error %v, want %q", err, tt.err)
 			}
@@ -202,7 +208,7 @@ func TestWait(t *testing.T) {
 		m, _ := newMagics(t, "running")
 		m.remember(Job{ID: "7"})
 		s := &small{interrupt: true}
-		if err := m.Run(t.Context(), s, Call{Name: "wait"}); err != nil || !strings.Contains(s.text.String(), "job 7 goes on") {
+		if err := m.Run(t.Context(), s, cell.Magic{Name: "wait"}); err != nil || !strings.Contains(s.text.String(), "job 7 goes on") {
 			t.Errorf("%v, %q", err, s.text.String())
 		}
 	})

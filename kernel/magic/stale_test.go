@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonbatch/kernel/cell"
 )
 
 // TestStale: there is a warning about exactly the declarations that the session has and the job
@@ -33,7 +35,7 @@ func TestStale(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &small{cells: tt.cells, earlier: tt.earlier}
-			if err := m.Run(t.Context(), s, Call{Name: "submit", Args: tt.args}); err != nil {
+			if err := m.Run(t.Context(), s, cell.Magic{Name: "submit", Args: tt.args}); err != nil {
 				t.Fatal(err)
 			}
 			s.locked(func() {

@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"gonbatch/internal/plural"
+	"gonbatch/kernel/cell"
 	"gonbatch/kernel/tool"
 	"gonbatch/submit/report"
 
@@ -92,7 +93,7 @@ func (m *Magics) submitSaved(ctx context.Context, s Session, words []string) err
 }
 
 // submitCell submits one cell with the declarations of the session.
-func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
+func (m *Magics) submitCell(ctx context.Context, s Session, c cell.Magic) error {
 	words, err := shlex.Split(c.Args)
 	if err != nil {
 		return fmt.Errorf("%%%%submit %s: %w", c.Args, err)
@@ -106,7 +107,7 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %s\n", plural.Of(len(cells), "other cell")))
 	cells = append(cells, this)
 	labels := labelsOf(cells)
-	return m.submitCells(ctx, s, cells, slices.Concat([]string{"--cell", labels[len(cells)-1]}, m.sessionKept(), words))
+	return m.submitCells(ctx, s, cells, append([]string{"--cell", labels[len(cells)-1], "--session-kept", m.opts.Kept}, words...))
 }
 
 // withNumberFree returns the cells with none that has this number: one that had it is an earlier
@@ -149,22 +150,11 @@ func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words
 
 // sessionMod returns the flags that give a job the session's module versions.
 func (m *Magics) sessionMod() []string {
-	if m.opts.Module == nil {
-		return nil
-	}
 	dir, err := m.opts.Module()
 	if err != nil {
 		return nil // GoNB creates its module before the first cell.
 	}
 	return []string{"--session-mod", filepath.Join(dir, "go.mod")}
-}
-
-// sessionKept returns the flags that give a job the values of the session's kept variables.
-func (m *Magics) sessionKept() []string {
-	if m.opts.Kept == "" {
-		return nil
-	}
-	return []string{"--session-kept", m.opts.Kept}
 }
 
 // notebookFile returns the notebook's file if the client names it, or "".

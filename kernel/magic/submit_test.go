@@ -7,13 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonbatch/kernel/cell"
 )
 
 // TestSessionKept: a submitted cell gets the values that the session has kept.
 func TestSessionKept(t *testing.T) {
 	m, dir := newMagics(t, "completed")
-	m.opts.Kept = "/tmp/kept"
-	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "%submit", Args: "--dry-run", Body: "x++"}); err != nil {
+	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, cell.Magic{Name: "%submit", Args: "--dry-run", Body: "x++"}); err != nil {
 		t.Fatal(err)
 	}
 	if args, err := os.ReadFile(filepath.Join(dir, "args")); err != nil || !strings.Contains(string(args), "--cell [9] --session-kept /tmp/kept ") {
@@ -24,7 +25,7 @@ func TestSessionKept(t *testing.T) {
 // TestNotebookOfJob: every job of a session is a run of the user's notebook. A control character in
 // its name is not in the job's.
 func TestNotebookOfJob(t *testing.T) {
-	for _, call := range []Call{{Name: "submit"}, {Name: "%submit", Body: "println(1)"}} {
+	for _, call := range []cell.Magic{{Name: "submit"}, {Name: "%submit", Body: "println(1)"}} {
 		m, dir := newMagics(t, "completed")
 		m.opts.Environ = append(m.opts.Environ, "JPY_SESSION_NAME=a\tb.ipynb")
 		call.Args = "--dry-run"
@@ -41,7 +42,7 @@ func TestNotebookOfJob(t *testing.T) {
 // TestProgramArguments: words after -- are for the programs, also those that %submit knows.
 func TestProgramArguments(t *testing.T) {
 	m, dir := newMagics(t, "completed")
-	if err := m.Run(t.Context(), &small{cells: []string{"%%\nprintln(1)"}}, Call{Name: "submit", Args: "--dry-run --nodes 2 -- -h --help --saved --name x"}); err != nil {
+	if err := m.Run(t.Context(), &small{cells: []string{"%%\nprintln(1)"}}, cell.Magic{Name: "submit", Args: "--dry-run --nodes 2 -- -h --help --saved --name x"}); err != nil {
 		t.Fatal(err)
 	}
 	args, err := os.ReadFile(filepath.Join(dir, "args"))
@@ -60,7 +61,7 @@ func TestSubmitElsewhere(t *testing.T) {
 	m, dir := newMagics(t, "completed")
 	elsewhere := t.TempDir()
 	m.opts.Dir = func() string { return elsewhere }
-	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "%submit", Args: "--dry-run", Body: "x++"}); err != nil {
+	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, cell.Magic{Name: "%submit", Args: "--dry-run", Body: "x++"}); err != nil {
 		t.Fatal(err)
 	}
 	args, err := os.ReadFile(filepath.Join(dir, "args"))
@@ -80,7 +81,7 @@ func TestSubmitFromAnotherFolder(t *testing.T) {
 		if err := os.WriteFile(file, []byte(`{"nbformat":4,"metadata":{},"cells":[{"cell_type":"code","metadata":{},"source":"var x = 1"}]}`), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "submit", Args: args}); err != nil {
+		if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, cell.Magic{Name: "submit", Args: args}); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "args"))
@@ -107,7 +108,6 @@ func TestSessionMod(t *testing.T) {
 	}{
 		{"a session", func() (string, error) { return "/tmp/gonb_1", nil }, []string{"--session-mod", filepath.Join("/tmp/gonb_1", "go.mod")}},
 		{"before its first cell", func() (string, error) { return "", errors.New("no module yet") }, nil},
-		{"no session", nil, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

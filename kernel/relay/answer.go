@@ -26,11 +26,6 @@ func (r *relay) answer(s *socket, request *wire.Message) {
 		r.reply(s, request, "history_reply", r.historyReply(request))
 	case "comm_info_request":
 		r.reply(s, request, "comm_info_reply", object{"status": "ok", "comms": object{}})
-	case "connect_request":
-		c := r.opts.Front
-		r.reply(s, request, "connect_reply", object{
-			"shell_port": c.Shell, "iopub_port": c.IOPub, "stdin_port": c.Stdin, "control_port": c.Control, "hb_port": c.Heartbeat,
-		})
 	case "interrupt_request":
 		r.interrupt()
 		r.reply(s, request, "interrupt_reply", object{"status": "ok"})
@@ -86,24 +81,6 @@ func (r *relay) isComplete(request *wire.Message) object {
 }
 
 func (r *relay) historyReply(request *wire.Message) object {
-	entries, output, err := r.searchHistory(request)
-	if err != nil {
-		r.log(err)
-		return failure{"HistoryError", err.Error(), []string{err.Error()}}.content("error")
-	}
-	list := [][]any{}
-	for _, e := range entries {
-		if output {
-			// Outputs are not stored: a notebook has its own.
-			list = append(list, []any{e.Session, e.Line, []any{e.Source, nil}})
-		} else {
-			list = append(list, []any{e.Session, e.Line, e.Source})
-		}
-	}
-	return object{"status": "ok", "history": list}
-}
-
-func (r *relay) searchHistory(request *wire.Message) (entries []history.Entry, output bool, err error) {
 	var q struct {
 		Output  bool   `json:"output"`
 		Type    string `json:"hist_access_type"`
@@ -114,23 +91,33 @@ func (r *relay) searchHistory(request *wire.Message) (entries []history.Entry, o
 		Pattern string `json:"pattern"`
 		Unique  bool   `json:"unique"`
 	}
-	if err := json.Unmarshal(request.Content, &q); err != nil {
-		return nil, false, err
-	}
-	if r.history == nil {
-		return nil, q.Output, nil
-	}
-	switch q.Type {
-	case "tail":
+	var entries []history.Entry
+	err := json.Unmarshal(request.Content, &q)
+	switch {
+	case err != nil || r.history == nil:
+	case q.Type == "tail":
 		entries, err = r.history.Tail(q.N)
-	case "range":
+	case q.Type == "range":
 		entries, err = r.history.Range(q.Session, q.Start, q.Stop)
-	case "search":
+	case q.Type == "search":
 		entries, err = r.history.Search(q.Pattern, q.N, q.Unique)
 	default:
 		err = fmt.Errorf("hist_access_type %q: want tail, range or search", q.Type)
 	}
-	return entries, q.Output, err
+	if err != nil {
+		r.log(err)
+		return failure{"HistoryError", err.Error(), []string{err.Error()}}.content("error")
+	}
+	list := [][]any{}
+	for _, e := range entries {
+		if q.Output {
+			// Outputs are not stored: a notebook has its own.
+			list = append(list, []any{e.Session, e.Line, []any{e.Source, nil}})
+		} else {
+			list = append(list, []any{e.Session, e.Line, e.Source})
+		}
+	}
+	return object{"status": "ok", "history": list}
 }
 
 // onComm passes a comm's message to GoNB, if there is one, except for the question by which a front

@@ -154,7 +154,7 @@ func (r *relay) arguments(ctx context.Context, words []string) (matches []string
 			matches = append(matches, word)
 		}
 	}
-	if m.SubmitFlags && r.opts.Magics != nil {
+	if m.SubmitFlags {
 		matches = append(matches, r.opts.Magics.Complete(ctx, words[1:])...)
 	}
 	return matches

@@ -9,8 +9,8 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// TestAssist asks for completion and inspection of magics; requests about Go go to the kernel
-// behind the relay.
+// TestAssist asks for completion and inspection of magics; requests about Go go to the
+// Assistant.
 func TestAssist(t *testing.T) {
 	b := start(t)
 	tests := []struct {

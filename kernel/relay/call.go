@@ -43,10 +43,8 @@ func (r *relay) callBack(ctx context.Context, request *wire.Message, content jso
 	case <-ctx.Done():
 	case <-c.idle:
 	}
-	if r.opts.Answered != nil {
-		if err := r.opts.Answered(); err != nil {
-			r.log(err)
-		}
+	if err := r.opts.Answered(); err != nil {
+		r.log(err)
 	}
 	return reply
 }
@@ -129,9 +127,7 @@ func (r *relay) setReady() {
 	case <-r.ready:
 	default:
 		close(r.ready)
-		if r.opts.Ready != nil {
-			r.opts.Ready()
-		}
+		r.opts.Ready()
 	}
 }
 
@@ -156,22 +152,14 @@ func (r *relay) onInput(m *wire.Message) {
 	}
 }
 
-// forward answers a request about code. It answers questions about magics itself; the Assistant
-// answers the others or, if there is none, GoNB.
+// forward answers a request about code. It answers questions about magics itself, and the Assistant
+// the others.
 func (r *relay) forward(ctx context.Context, request *wire.Message) {
 	r.status(request, "busy")
 	defer r.setIdle(request)
 	content, ok := r.assist(ctx, request)
-	if !ok && r.opts.Assist != nil {
-		content, ok = r.askAssistant(ctx, request), true
+	if !ok {
+		content = r.askAssistant(ctx, request)
 	}
-	if ok {
-		r.reply(r.front.shell, request, strings.Replace(request.Header.Type, "_request", "_reply", 1), content)
-		return
-	}
-	reply := r.callBack(ctx, request, request.Content, nil)
-	if reply == nil {
-		return
-	}
-	r.reply(r.front.shell, request, reply.Header.Type, reply.Content)
+	r.reply(r.front.shell, request, strings.Replace(request.Header.Type, "_request", "_reply", 1), content)
 }

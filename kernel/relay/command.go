@@ -57,10 +57,7 @@ func (r *relay) unrecorded() string {
 }
 
 func (e *execution) failedAt(number int, reason string) *failure {
-	line := ""
-	if lines := strings.Split(e.code, "\n"); number >= 1 && number <= len(lines) {
-		line = lines[number-1]
-	}
+	line := e.lineOf(e.count, number)
 	return &failure{"CommandFailed", line + ": " + reason, []string{
 		e.title(number), line, fmt.Sprintf("%s%s%s (%%allow_fail in the cell lets its commands fail)", red, reason, plain),
 	}}

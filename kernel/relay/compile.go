@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -33,9 +34,16 @@ func (e *execution) compilerFailure(value string, parts []string) *failure {
 		}
 		context, message := lastLineOf(strings.TrimRight(part[len(place[0]):], "\n"))
 		message = composedPlace.ReplaceAllString(message, "")
-		message += e.remedy(message, e.lineOf(place[1], place[2]))
-		messages = append(messages, e.placeName(place[1], place[2])+": "+message)
-		f.traceback = append(f.traceback, e.titleOf(place[1], place[2]), strings.TrimRight(context, "\n"), red+message+plain)
+		number, _ := strconv.Atoi(place[1]) // 0 for this cell
+		number = cmp.Or(number, e.count)
+		line, _ := strconv.Atoi(place[2])
+		message += e.remedy(message, e.lineOf(number, line))
+		title, name := e.title(line), fmt.Sprint("line ", line)
+		if number != e.count { // GoNB's number of a cell equals the relay's unless some cells were not stored.
+			title, name = fmt.Sprintf("Cell [%d] line %d", number, line), fmt.Sprintf("cell [%d] line %d", number, line)
+		}
+		messages = append(messages, name+": "+message)
+		f.traceback = append(f.traceback, title, strings.TrimRight(context, "\n"), red+message+plain)
 	}
 	if len(messages) == 0 {
 		for _, match := range compilerLine.FindAllStringSubmatch(value, -1) {
@@ -47,26 +55,8 @@ func (e *execution) compilerFailure(value string, parts []string) *failure {
 	return f
 }
 
-// placeName names a place for one line of text: the line, and the cell if it is another one.
-func (e *execution) placeName(number, line string) string {
-	if number == "" || number == strconv.Itoa(e.count) {
-		return "line " + line
-	}
-	return fmt.Sprintf("cell [%s] line %s", number, line)
-}
-
 // lastLineOf splits a string into its last line and what precedes it.
 func lastLineOf(text string) (before, last string) {
 	at := strings.LastIndex(text, "\n")
 	return text[:max(at, 0)], text[at+1:]
-}
-
-// titleOf names a place. GoNB's number of a cell equals the relay's unless some cells were not
-// stored.
-func (e *execution) titleOf(number, line string) string {
-	n, err := strconv.Atoi(line)
-	if err != nil || number == "" || number == strconv.Itoa(e.count) {
-		return e.title(n)
-	}
-	return fmt.Sprintf("Cell [%s] line %s", number, line)
 }

@@ -14,7 +14,7 @@ const environFile = "environ"
 // noteEnviron adds the variables that the cell sets to the session's list.
 func (e *execution) noteEnviron() {
 	r := e.relay
-	if r.opts.CellDir == "" || len(e.prepared.Env) == 0 || e.prepared.Err != nil {
+	if len(e.prepared.Env) == 0 || e.prepared.Err != nil {
 		return
 	}
 	names := append(Environ(r.opts.CellDir), e.prepared.Env...)

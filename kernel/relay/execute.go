@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -215,8 +214,6 @@ func (e *execution) onPublished(m *wire.Message) {
 			e.crash.take(m)
 			return
 		}
-	case "execute_result":
-		e.recount(m)
 	case "display_data":
 		if strings.TrimSpace(e.code) == gocell.Help {
 			addHelp(m)
@@ -224,18 +221,6 @@ func (e *execution) onPublished(m *wire.Message) {
 		}
 	}
 	e.relay.pass(m)
-}
-
-// recount sets a result's execution count to the cell's number that clients know.
-func (e *execution) recount(m *wire.Message) {
-	fields := map[string]json.RawMessage{}
-	if json.Unmarshal(m.Content, &fields) != nil {
-		return
-	}
-	fields["execution_count"] = json.RawMessage(strconv.Itoa(e.count))
-	if text, err := json.Marshal(fields); err == nil {
-		m.Content = text
-	}
 }
 
 func stream(m *wire.Message) (name, text string) {

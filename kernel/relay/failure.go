@@ -53,8 +53,12 @@ func (e *execution) failure(reply *wire.Message) *failure {
 	case e.relay.interrupted.Load():
 		return &failure{"Interrupted", "the cell was interrupted", []string{e.title(0), red + "the cell was interrupted" + plain}}
 	}
-	f := e.programFailure(reply).withRoomRemedy(e.relay)
-	if kept := e.keepFailure(builtBy(reply)); kept != nil && (f == nil || f.name != "panic") {
+	var content gonbReply
+	if err := json.Unmarshal(reply.Content, &content); err != nil {
+		return &failure{"ProtocolError", "GoNB's reply: " + err.Error(), []string{err.Error()}}
+	}
+	f := e.programFailure(content).withRoomRemedy(e.relay)
+	if kept := e.keepFailure(content.Value); kept != nil && (f == nil || f.name != "panic") {
 		return kept
 	}
 	if f != nil {
@@ -63,26 +67,16 @@ func (e *execution) failure(reply *wire.Message) *failure {
 	return e.commandFailure(ended)
 }
 
-// builtBy returns the compiler's messages, if it failed.
-func builtBy(reply *wire.Message) string {
-	var content struct {
-		Value string `json:"evalue"`
-	}
-	_ = json.Unmarshal(reply.Content, &content) // programFailure reports invalid JSON
-	return content.Value
+// gonbReply is GoNB's reply to a cell. Value has the compiler's messages, if it failed.
+type gonbReply struct {
+	Status    string   `json:"status"`
+	Name      string   `json:"ename"`
+	Value     string   `json:"evalue"`
+	Traceback []string `json:"traceback"`
 }
 
 // programFailure returns GoNB's own error: a compiler's message, or the exit status of the program.
-func (e *execution) programFailure(reply *wire.Message) *failure {
-	var content struct {
-		Status    string   `json:"status"`
-		Name      string   `json:"ename"`
-		Value     string   `json:"evalue"`
-		Traceback []string `json:"traceback"`
-	}
-	if err := json.Unmarshal(reply.Content, &content); err != nil {
-		return &failure{"ProtocolError", "GoNB's reply: " + err.Error(), []string{err.Error()}}
-	}
+func (e *execution) programFailure(content gonbReply) *failure {
 	if content.Status == "ok" {
 		return nil
 	}

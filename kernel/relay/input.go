@@ -20,9 +20,6 @@ const inputPoll = 100 * time.Millisecond
 // asked, the cell's input is empty.
 func (e *execution) feedInput(ctx context.Context, allowed bool) (stop func()) {
 	r := e.relay
-	if r.opts.Stdin == "" {
-		return func() {}
-	}
 	if !allowed {
 		r.linkInput(os.DevNull)
 		return func() {}

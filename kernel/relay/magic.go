@@ -11,11 +11,11 @@ import (
 
 // runMagics runs this kernel's own magics in the cell, in order, until one fails.
 func (e *execution) runMagics(ctx context.Context) *failure {
-	if e.prepared.Err != nil || e.relay.opts.Magics == nil {
+	if e.prepared.Err != nil {
 		return nil
 	}
 	for _, m := range e.prepared.Magics {
-		err := e.relay.opts.Magics.Run(ctx, session{e, m.Line}, magic.Call{Name: m.Name, Args: m.Args, Body: m.Body})
+		err := e.relay.opts.Magics.Run(ctx, session{e, m.Line}, m)
 		switch {
 		case e.relay.interrupted.Load():
 			return &failure{"Interrupted", "the cell was interrupted", []string{e.title(m.Line), red + "the cell was interrupted" + plain}}

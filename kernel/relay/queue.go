@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"gonbatch/kernel/wire"
@@ -46,17 +47,15 @@ func (q *queue) next(ctx context.Context) *wire.Message {
 }
 
 // take removes the messages of a type and returns them.
-func (q *queue) take(messageType string) []*wire.Message {
+func (q *queue) take(messageType string) (taken []*wire.Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var taken, left []*wire.Message
-	for _, m := range q.messages {
-		if m.Header.Type == messageType {
-			taken = append(taken, m)
-		} else {
-			left = append(left, m)
+	q.messages = slices.DeleteFunc(q.messages, func(m *wire.Message) bool {
+		if m.Header.Type != messageType {
+			return false
 		}
-	}
-	q.messages = left
+		taken = append(taken, m)
+		return true
+	})
 	return taken
 }

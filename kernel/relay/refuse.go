@@ -15,7 +15,8 @@ import (
 func Refuse(ctx context.Context, front Connection, reason error, log io.Writer) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &relay{opts: Options{Front: front, Log: log, Interrupt: func() func() { return func() {} }}, queue: newQueue(), stop: cancel}
+	all := newQueue()
+	r := &relay{opts: Options{Front: front, Log: log, Settle: func() {}}, queue: all, questions: all, stop: cancel}
 	if r.front, err = listen(front, r.log); err != nil {
 		return fmt.Errorf("listen for clients: %w", err)
 	}

@@ -28,13 +28,12 @@ type Options struct {
 	// and the go command its findings.
 	CellDir string
 	// Stdin is the link that cells read as their standard input, StdinPipe a pipe for it. Waiting
-	// reports whether a cell's process waits for input from the pipe. If Stdin is empty, cells have
-	// no input.
+	// reports whether a cell's process waits for input from the pipe.
 	Stdin, StdinPipe string
 	Waiting          func() bool
-	// Assist answers questions about Go code. If it is nil, GoNB answers them when no cell runs.
+	// Assist answers questions about Go code.
 	Assist Assistant
-	// Magics runs the magics that GoNB does not have. If it is nil, they do nothing.
+	// Magics runs the magics that GoNB does not have.
 	Magics *magic.Magics
 	// KeepFile is the Go file that the go command adds to programs so that they keep variables, in
 	// KeepDir.
@@ -45,11 +44,11 @@ type Options struct {
 	// have started since, and is called repeatedly until the cell has ended.
 	Interrupt func() (again func())
 	// Settle waits until GoNB has noticed the interrupts that it was sent: one that it notices late
-	// would end the next cell. It may be nil.
+	// would end the next cell.
 	Settle func()
-	// Ready is called when GoNB has started. It may be nil.
+	// Ready is called when GoNB has started.
 	Ready func()
-	// Answered is called when GoNB has answered a request. It may be nil.
+	// Answered is called when GoNB has answered a request.
 	Answered func() error
 	// Log receives refused messages, and errors.
 	Log io.Writer
@@ -134,10 +133,8 @@ func (r *relay) start(ctx context.Context) {
 	go r.front.shell.receive(ctx, r.onShell, r.log)
 	go r.front.control.receive(ctx, r.onControl, r.log)
 	go r.front.stdin.receive(ctx, r.onStdin, r.log)
-	if r.opts.Assist != nil {
-		go r.help(ctx)
-		go r.warm(ctx)
-	}
+	go r.help(ctx)
+	go r.warm(ctx)
 	go func() {
 		if err := r.back.dial(); err != nil {
 			if ctx.Err() == nil {
@@ -180,11 +177,7 @@ func (r *relay) onShell(m *wire.Message) {
 		// that it must end.
 		r.answer(r.front.shell, m)
 	case "complete_request", "inspect_request":
-		if r.opts.Assist != nil {
-			r.questions.add(m)
-			return
-		}
-		r.queue.add(m)
+		r.questions.add(m)
 	default:
 		r.queue.add(m)
 	}
@@ -216,8 +209,6 @@ func (r *relay) work(ctx context.Context) {
 		switch m.Header.Type {
 		case "execute_request":
 			r.execute(ctx, m)
-		case "complete_request", "inspect_request":
-			r.forward(ctx, m)
 		default:
 			r.answer(r.front.shell, m)
 		}

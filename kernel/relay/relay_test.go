@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/kernel/assist"
+	"gonbatch/kernel/magic"
 	"gonbatch/kernel/wire"
 )
 
@@ -322,6 +324,8 @@ func start(t testing.TB) *bed {
 	go func() {
 		defer close(b.ended)
 		opts := Options{Front: front, Back: back, StatusProgram: "status", StatusFile: statusFile, Log: b.log,
+			CellDir: dir, Stdin: filepath.Join(dir, "stdin"), Assist: silent{}, Magics: magic.New(magic.Options{Dir: func() string { return dir }}),
+			Ready: func() {}, Answered: func() error { return nil },
 			Interrupt: func() func() { b.interrupts.Add(1); return func() { b.repeated.Add(1) } },
 			Settle: func() {
 				b.settles.Add(1)
@@ -337,6 +341,17 @@ func start(t testing.TB) *bed {
 	b.connect(ctx, front)
 	return b
 }
+
+// silent is an Assistant that knows nothing.
+type silent struct{}
+
+func (silent) Complete(_ context.Context, _ string, at int) (assist.Completion, error) {
+	return assist.Completion{Start: at, End: at}, nil
+}
+
+func (silent) Inspect(context.Context, string, int) (string, error) { return "", nil }
+
+func (silent) Warm(context.Context) {}
 
 func (b *bed) connect(ctx context.Context, c Connection) {
 	b.Helper()

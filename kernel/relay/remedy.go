@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/mod/module"
@@ -20,16 +19,15 @@ func (e *execution) remedy(message, line string) string {
 }
 
 // lineOf returns a line of the cell with GoNB's number; "" if there is none.
-func (e *execution) lineOf(number, line string) string {
+func (e *execution) lineOf(number, line int) string {
 	code := e.code
 	for _, x := range e.relay.executed {
-		if number == strconv.Itoa(x.count) {
+		if number == x.count && number != e.count {
 			code = x.code
 		}
 	}
-	n, err := strconv.Atoi(line)
-	if lines := strings.Split(code, "\n"); err == nil && n >= 1 && n <= len(lines) {
-		return lines[n-1]
+	if lines := strings.Split(code, "\n"); line >= 1 && line <= len(lines) {
+		return lines[line-1]
 	}
 	return ""
 }

@@ -57,7 +57,7 @@ func (r *relay) interrupt() {
 	if r.running != nil {
 		go r.insist(r.running, again)
 	} else {
-		r.settle()
+		r.opts.Settle()
 	}
 }
 
@@ -72,15 +72,9 @@ func (r *relay) finish(ctx context.Context, cell *wire.Message) {
 	if !interrupted || ctx.Err() != nil {
 		return
 	}
-	r.settle()
+	r.opts.Settle()
 	if ask, err := wire.New("kernel_info_request", struct{}{}); err == nil {
 		r.callBack(ctx, ask, ask.Content, nil)
-	}
-}
-
-func (r *relay) settle() {
-	if r.opts.Settle != nil {
-		r.opts.Settle()
 	}
 }
 

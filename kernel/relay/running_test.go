@@ -5,7 +5,7 @@ import "testing"
 // TestInterruptor: nothing is interrupted before GoNB is ready.
 func TestInterruptor(t *testing.T) {
 	first, later := 0, 0
-	r := &relay{ready: make(chan struct{}), opts: Options{Interrupt: func() func() { first++; return func() { later++ } }}}
+	r := &relay{ready: make(chan struct{}), opts: Options{Interrupt: func() func() { first++; return func() { later++ } }, Settle: func() {}}}
 	interrupt := r.interruptor()
 	interrupt()
 	if first+later != 0 {

@@ -68,11 +68,11 @@ type publisher struct {
 
 func (p *publisher) send(m *wire.Message) error { return p.Send(p.codec.Encode(m)) }
 
-// front are the sockets for the clients. The heartbeat answers by itself.
+// front are the sockets for the clients. That for heartbeats answers by itself.
 type front struct {
-	shell, control, stdin *socket
-	iopub                 *publisher
-	// all are these sockets and the heartbeat.
+	shell, control, stdin, beats *socket
+	iopub                        *publisher
+	// all are all of them.
 	all []io.Closer
 }
 
@@ -83,7 +83,7 @@ func listen(c Connection, log func(error)) (*front, error) {
 		return nil, err
 	}
 	f, opts := &front{}, zmtp.Options{Log: log}
-	for port, s := range map[int]**socket{c.Shell: &f.shell, c.Control: &f.control, c.Stdin: &f.stdin} {
+	for port, s := range map[int]**socket{c.Shell: &f.shell, c.Control: &f.control, c.Stdin: &f.stdin, c.Heartbeat: &f.beats} {
 		if err == nil {
 			var router *zmtp.Router
 			router, err = opened(f, zmtp.ListenRouter, c.address(port), opts)
@@ -94,14 +94,23 @@ func listen(c Connection, log func(error)) (*front, error) {
 		f.iopub = &publisher{codec: codec}
 		f.iopub.Pub, err = opened(f, zmtp.ListenPub, c.address(c.IOPub), opts)
 	}
-	if err == nil {
-		_, err = opened(f, zmtp.ListenEcho, c.address(c.Heartbeat), opts)
-	}
 	if err != nil {
 		f.close()
 		return nil, err
 	}
+	go f.echo()
 	return f, nil
+}
+
+// echo sends heartbeats back until the sockets are closed: so clients see that this process lives.
+func (f *front) echo() {
+	for {
+		beat, err := f.beats.Receive(context.Background())
+		if err != nil {
+			return
+		}
+		_ = f.beats.Send(beat) // A Router's Send never fails.
+	}
 }
 
 // opened listens, and registers the socket to be closed.

@@ -12,16 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"gonbatch/kernel/build"
 	"gonbatch/kernel/cell"
 )
 
-// Files in CellDir with which the kernel tells its go command, and the start of programs, what a
-// cell wants, and gets times back.
+// More files in CellDir, besides those of package build, with which the kernel tells the start of
+// programs what a cell wants, and gets times back.
 const (
-	timeFile    = "time"
 	importsFile = "time-imports"
-	buildFile   = "time-build"
-	linkFile    = "time-link"
 	runFile     = "time-run"
 	ranksFile   = "ranks"
 )
@@ -30,7 +28,7 @@ const (
 // applies to the next cell that has one.
 func (e *execution) prepareRun() {
 	r := e.relay
-	for _, name := range []string{timeFile, importsFile, buildFile, linkFile, runFile, ranksFile} {
+	for _, name := range []string{build.TimeFile, importsFile, build.BuildTime, build.LinkTime, runFile, ranksFile} {
 		r.tell(name, "")
 	}
 	if rest, err := filepath.Glob(filepath.Join(r.opts.CellDir, "rank-*")); err == nil {
@@ -42,7 +40,7 @@ func (e *execution) prepareRun() {
 		return
 	}
 	if e.prepared.Time {
-		r.tell(timeFile, "yes\n")
+		r.tell(build.TimeFile, "yes\n")
 	}
 	ranks := r.ranks
 	if e.prepared.Ranks > 0 {
@@ -82,7 +80,7 @@ func freePort() int {
 // phases are the phases of a cell, each with the file that has the time of its end: GoNB composes
 // the program, then goimports, the compiler and the linker run.
 var phases = []struct{ name, file string }{
-	{"compose", importsFile}, {"imports", buildFile}, {"compile", linkFile}, {"link", runFile},
+	{"compose", importsFile}, {"imports", build.BuildTime}, {"compile", build.LinkTime}, {"link", runFile},
 }
 
 // tellTime prints where the cell's time went.

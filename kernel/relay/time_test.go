@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"gonbatch/kernel/build"
 )
 
 // TestPhaseTimes: the last phase is the one in which the cell ended.
@@ -26,7 +28,7 @@ func TestPhaseTimes(t *testing.T) {
 		}
 	}
 	// The linker doesn't run if a test's program is up to date.
-	if err := os.Remove(filepath.Join(r.opts.CellDir, linkFile)); err != nil {
+	if err := os.Remove(filepath.Join(r.opts.CellDir, build.LinkTime)); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := r.phaseTimes(begin, begin.Add(5*time.Second)), "compose 1.00 s, imports 1.00 s, link 2.00 s, run 1.00 s"; got != want {

@@ -27,9 +27,6 @@ func (e *execution) declaredElsewhere(message string) string {
 	if removed := e.removed(key); removed != "" {
 		return removed
 	}
-	if e.relay.opts.Magics == nil {
-		return ""
-	}
 	if number := e.relay.opts.Magics.Declaring(key); number > 0 {
 		return fmt.Sprintf("; cell %d of the notebook declares it: run that cell first", number)
 	}

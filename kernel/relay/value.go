@@ -7,19 +7,17 @@ import (
 	"os"
 	"path/filepath"
 
+	"gonbatch/kernel/build"
 	"gonbatch/kernel/cell"
 )
 
-// Files in CellDir.
-const (
-	resultFile = "result.json" // the value of the cell, written by package display
-	voidFile   = "void"        // exists if the cell's last expression has no value
-)
+// resultFile is the file in CellDir with the value of the cell, written by package display.
+const resultFile = "result.json"
 
 // prepareValue makes the cell show the value of its last expression.
 func (e *execution) prepareValue() {
 	r := e.relay
-	for _, name := range []string{resultFile, voidFile} {
+	for _, name := range []string{resultFile, build.VoidFile} {
 		_ = os.Remove(filepath.Join(r.opts.CellDir, name))
 	}
 	if e.prepared.Err != nil {
@@ -31,7 +29,7 @@ func (e *execution) prepareValue() {
 // showValue publishes the value that the cell's program left, after all its output.
 func (e *execution) showValue(publish bool) {
 	r := e.relay
-	if _, err := os.Stat(filepath.Join(r.opts.CellDir, voidFile)); err == nil && e.callee != "" {
+	if _, err := os.Stat(filepath.Join(r.opts.CellDir, build.VoidFile)); err == nil && e.callee != "" {
 		r.void[e.callee] = true
 	}
 	text, err := os.ReadFile(filepath.Join(r.opts.CellDir, resultFile))

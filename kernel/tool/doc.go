@@ -2,7 +2,6 @@
 // versions that it was tested with, in a folder of their own. It changes none of them, and neither
 // uses nor replaces what the user has installed elsewhere, except that it copies a program of
 // exactly the right version.
-// the very version.
 //
 //	pins, err := tool.Pins(source)
 //	for _, pin := range pins {

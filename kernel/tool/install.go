@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"gonbatch/internal/rundir"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"gonbatch/internal/rundir"
 )
 
 // Options say where and how Install installs.
@@ -37,7 +38,7 @@ func Install(ctx context.Context, p Pin, opts Options) error {
 	}
 	for _, dir := range opts.Search {
 		if file := filepath.Join(dir, p.Name); p.Is(file) {
-			if err := replace(target, file); err != nil {
+			if err := Copy(target, file); err != nil {
 				return fmt.Errorf("install %s: %w", p.Name, err)
 			}
 			return nil
@@ -76,8 +77,8 @@ func build(ctx context.Context, p Pin, opts Options, target string) error {
 	return os.Rename(built, target)
 }
 
-// replace atomically makes target a copy of a program.
-func replace(target, file string) error {
+// Copy atomically makes target a copy of a program.
+func Copy(target, file string) error {
 	program, err := os.ReadFile(file)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"gonbatch/internal/plural"
@@ -54,13 +55,7 @@ func (c *Codec) Encode(m *Message) [][]byte {
 
 // Decode parses the frames of a message and checks its signature.
 func (c *Codec) Decode(frames [][]byte) (*Message, error) {
-	at := -1
-	for i, frame := range frames {
-		if string(frame) == delimiter {
-			at = i
-			break
-		}
-	}
+	at := slices.IndexFunc(frames, func(frame []byte) bool { return string(frame) == delimiter })
 	if at < 0 || len(frames) < at+6 {
 		return nil, fmt.Errorf("malformed message: %s, want %s, a signature and 4 parts", plural.Of(len(frames), "frame"), delimiter)
 	}

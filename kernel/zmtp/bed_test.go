@@ -19,7 +19,6 @@ type bed struct {
 	*testing.T
 	router *Router
 	pub    *Pub
-	echo   *Echo
 	log    *logBuffer
 }
 
@@ -33,15 +32,14 @@ func newBed(t *testing.T, transport string, opts Options) *bed {
 		}
 		return "tcp://127.0.0.1:0"
 	}
-	var errs [3]error
+	var errs [2]error
 	b.router, errs[0] = ListenRouter(address("r"), opts)
 	b.pub, errs[1] = ListenPub(address("p"), opts)
-	b.echo, errs[2] = ListenEcho(address("e"), opts)
 	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(b.router.Close(), b.pub.Close(), b.echo.Close()); err != nil {
+		if err := errors.Join(b.router.Close(), b.pub.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -108,7 +106,7 @@ func (b *bed) connect(s *server, socketType string) *client {
 func (c *client) greet(socketType string) error {
 	c.in = bufio.NewReader(c.Conn)
 	ready := encodeCommand("READY", property("Socket-Type", socketType))
-	if err := write(c.Conn, append(packet{greetingOf("NULL", 3)}, ready...)); err != nil {
+	if _, err := c.Write(append(greetingOf("NULL", 3), ready...)); err != nil {
 		return err
 	}
 	if _, err := io.ReadFull(c.in, make([]byte, greetingSize)); err != nil {
@@ -133,9 +131,9 @@ func (b *bed) subscribe(topic string) *client {
 
 func subscribed(c *conn) bool { return len(c.topics) > 0 }
 
-func (c *client) write(p packet) {
+func (c *client) write(text []byte) {
 	c.Helper()
-	if err := write(c.Conn, p); err != nil {
+	if _, err := c.Write(text); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -171,7 +169,7 @@ func (c *client) ask(text string) {
 }
 
 func (c *client) tryAsk(text string) error {
-	if err := write(c.Conn, encode([][]byte{nil, []byte(text)})); err != nil {
+	if _, err := c.Write(encode([][]byte{nil, []byte(text)})); err != nil {
 		return err
 	}
 	got, err := c.tryMessage()

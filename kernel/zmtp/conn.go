@@ -100,19 +100,17 @@ func (c *conn) command(body []byte) (frames [][]byte, err error) {
 func (c *conn) write() {
 	defer c.Close() //nolint:errcheck // nobody reads it anymore
 	for {
-		parts, ok := c.out.take()
+		text, ok := c.out.take()
 		if !ok {
 			return
 		}
-		for _, part := range parts {
-			for len(part) > 0 {
-				n, err := c.Write(part[:min(len(part), piece)])
-				if err != nil {
-					return
-				}
-				c.out.written(n)
-				part = part[n:]
+		for len(text) > 0 {
+			n, err := c.Write(text[:min(len(text), piece)])
+			if err != nil {
+				return
 			}
+			c.out.written(n)
+			text = text[n:]
 		}
 	}
 }

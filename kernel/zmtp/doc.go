@@ -1,6 +1,6 @@
 // Package zmtp is the listening side of ZeroMQ's protocol (ZMTP 3.0, without encryption), as far as
-// a Jupyter kernel needs it: a Router for requests, a Pub for published messages, an Echo for
-// heartbeats. It never connects to a peer, and knows nothing about Jupyter.
+// a Jupyter kernel needs it: a Router for requests and heartbeats, a Pub for published messages. It
+// never connects to a peer, and knows nothing about Jupyter.
 //
 // Connections don't affect one another. Each has a deadline for its handshake and for each message
 // that it has begun, a limit on what it sends, and a queue of bounded size for what it is sent: a

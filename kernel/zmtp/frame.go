@@ -72,48 +72,38 @@ func readBody(r io.Reader, size int64) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// packet is an encoded message: the pieces to write, in order. Several connections may share it.
-type packet [][]byte
-
-// encode returns a packet with a message's frames. A small message is one piece of memory.
-func encode(frames [][]byte) packet {
-	const large = 16 << 10
-	var p packet
-	var text []byte
+// encode returns the bytes of a message. Several connections may share them.
+func encode(frames [][]byte) []byte {
+	size := 0
+	for _, body := range frames {
+		size += longHeader + len(body)
+	}
+	text := make([]byte, 0, size)
 	for i, body := range frames {
-		text = appendHeader(text, i < len(frames)-1, len(body))
-		if len(body) < large {
-			text = append(text, body...)
-			continue
+		flags := byte(flagMore)
+		if i == len(frames)-1 {
+			flags = 0
 		}
-		p = append(p, text, body)
-		text = nil
+		text = appendFrame(text, flags, body)
 	}
-	if len(text) > 0 {
-		p = append(p, text)
-	}
-	return p
+	return text
 }
 
-func appendHeader(text []byte, more bool, size int) []byte {
-	var flags byte
-	if more {
-		flags = flagMore
-	}
-	if size <= 255 {
-		return append(text, flags, byte(size))
-	}
-	return binary.BigEndian.AppendUint64(append(text, flags|flagLong), uint64(size))
-}
+// longHeader is the length of the longest header of a frame.
+const longHeader = 1 + 8
 
-// encodeCommand returns a packet with a command, whose name is part of its body.
-func encodeCommand(name string, data []byte) packet {
-	body := append([]byte{byte(len(name))}, name...)
-	body = append(body, data...)
+func appendFrame(text []byte, flags byte, body []byte) []byte {
 	if len(body) <= 255 {
-		return packet{append([]byte{flagCommand, byte(len(body))}, body...)}
+		text = append(text, flags, byte(len(body)))
+	} else {
+		text = binary.BigEndian.AppendUint64(append(text, flags|flagLong), uint64(len(body)))
 	}
-	return packet{append(binary.BigEndian.AppendUint64([]byte{flagCommand | flagLong}, uint64(len(body))), body...)}
+	return append(text, body...)
+}
+
+// encodeCommand returns the bytes of a command, whose name is part of its body.
+func encodeCommand(name string, data []byte) []byte {
+	return appendFrame(nil, flagCommand, append(append([]byte{byte(len(name))}, name...), data...))
 }
 
 // command splits the body of a command into its name and its data.
@@ -123,11 +113,4 @@ func command(body []byte) (name string, data []byte, err error) {
 	}
 	end := 1 + int(body[0])
 	return string(body[1:end]), body[end:], nil
-}
-
-func (p packet) size() (n int64) {
-	for _, part := range p {
-		n += int64(len(part))
-	}
-	return n
 }

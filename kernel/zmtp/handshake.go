@@ -27,7 +27,6 @@ var mechanism = append([]byte("NULL"), make([]byte, 16)...)
 var peers = map[string][]string{
 	"ROUTER": {"DEALER", "REQ", "ROUTER"},
 	"PUB":    {"SUB", "XSUB"},
-	"REP":    {"REQ", "DEALER"},
 }
 
 // handshake greets a client, and returns its identity, which is empty if it has none.
@@ -39,7 +38,7 @@ func handshake(c net.Conn, in *bufio.Reader, socketType string) (identity string
 	if socketType == "ROUTER" {
 		ready = append(ready, property("Identity", "")...)
 	}
-	if err := write(c, encodeCommand("READY", ready)); err != nil {
+	if _, err := c.Write(encodeCommand("READY", ready)); err != nil {
 		return "", err
 	}
 	f, err := readFrame(in, mostMetadata)
@@ -48,7 +47,7 @@ func handshake(c net.Conn, in *bufio.Reader, socketType string) (identity string
 	}
 	if identity, err = readReady(f, socketType); err != nil {
 		reason := err.Error()[:min(len(err.Error()), 255)]
-		_ = write(c, encodeCommand("ERROR", append([]byte{byte(len(reason))}, reason...)))
+		_, _ = c.Write(encodeCommand("ERROR", append([]byte{byte(len(reason))}, reason...)))
 		return "", fmt.Errorf("handshake: %w", err)
 	}
 	return identity, nil
@@ -126,13 +125,4 @@ func readProperties(data []byte) (map[string]string, error) {
 		data = value[size:]
 	}
 	return properties, nil
-}
-
-func write(w io.Writer, p packet) error {
-	for _, part := range p {
-		if _, err := w.Write(part); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package zmtp
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,7 +19,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	packets []packet
+	packets [][]byte
 	// size is the size of the packets and of the data being written. moved is when some of it was
 	// last written, or when it began to wait.
 	size  int64
@@ -37,13 +38,13 @@ func newQueue(limit int64) *queue {
 // add adds a packet and reports whether there was space for it: not if as much as the limit was
 // added since the queue became full. One packet may be of any size. A closed queue drops the
 // packet.
-func (q *queue) add(p packet) bool {
+func (q *queue) add(packet []byte) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.size <= q.limit {
 		q.surplus = 0
 	} else {
-		q.surplus += p.size() + overhead
+		q.surplus += int64(len(packet)) + overhead
 	}
 	if q.closed || q.surplus > q.limit {
 		return q.closed
@@ -51,15 +52,15 @@ func (q *queue) add(p packet) bool {
 	if q.size == 0 {
 		q.moved = time.Now()
 	}
-	q.packets = append(q.packets, p)
-	q.size += p.size() + overhead
+	q.packets = append(q.packets, packet)
+	q.size += int64(len(packet)) + overhead
 	q.changed.Broadcast()
 	return true
 }
 
-// take waits for packets and returns them as a few parts to write; ok is false if the queue is
-// closed. Call written as the parts are written.
-func (q *queue) take() (parts [][]byte, ok bool) {
+// take waits for packets and returns one, or several small ones, to write; ok is false if the queue
+// is closed. Call written as the bytes are written.
+func (q *queue) take() (text []byte, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.packets) == 0 && !q.closed {
@@ -68,24 +69,15 @@ func (q *queue) take() (parts [][]byte, ok bool) {
 	if q.closed {
 		return nil, false
 	}
-	var text []byte
-	for len(q.packets) > 0 && len(q.packets[0]) == 1 && len(text) < piece {
-		text = append(text, q.packets[0][0]...)
-		q.drop()
+	text = slices.Clip(q.packets[0]) // Other connections may share it.
+	n := 1
+	for ; n < len(q.packets) && len(text)+len(q.packets[n]) <= piece; n++ {
+		text = append(text, q.packets[n]...)
 	}
-	if text != nil {
-		return [][]byte{text}, true
-	}
-	parts = q.packets[0]
-	q.drop()
-	return parts, true
-}
-
-// drop removes the first packet; its bytes count until they are written.
-func (q *queue) drop() {
-	q.packets[0] = nil
-	q.packets = q.packets[1:]
-	q.size -= overhead
+	clear(q.packets[:n])
+	q.packets = q.packets[n:]
+	q.size -= overhead * int64(n) // The bytes count until they are written.
+	return text, true
 }
 
 // written records that n bytes have been written.

@@ -16,7 +16,7 @@ func TestRandomBytes(t *testing.T) {
 	go b.answer()
 	for seed := range uint64(seeds) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		s := []*server{b.router.server, b.pub.server, b.echo.server}[random.IntN(3)]
+		s := []*server{b.router.server, b.pub.server}[random.IntN(2)]
 		bad := b.dial(s)
 		go func() {
 			_, _ = bad.Write(spoil(random, conversation(random)))
@@ -25,7 +25,7 @@ func TestRandomBytes(t *testing.T) {
 		go func() { _, _ = io.Copy(io.Discard, bad) }()
 		if seed%10 == 0 {
 			b.served(b.router.server, "DEALER")
-			b.served(b.echo.server, "REQ")
+			b.served(b.router.server, "REQ")
 		}
 	}
 	b.subscribe("x")
@@ -36,15 +36,15 @@ func conversation(random *rand.Rand) []byte {
 	said := greetingOf("NULL", 3)
 	socketType := []string{"DEALER", "SUB", "REQ"}[random.IntN(3)]
 	ready := append(property("Socket-Type", socketType), property("Identity", "me")...)
-	said = append(said, bytes.Join(encodeCommand("READY", ready), nil)...)
+	said = append(said, encodeCommand("READY", ready)...)
 	for range random.IntN(5) {
 		switch random.IntN(3) {
 		case 0:
-			said = append(said, bytes.Join(encodeCommand("PING", []byte{0, 9, 'c'}), nil)...)
+			said = append(said, encodeCommand("PING", []byte{0, 9, 'c'})...)
 		case 1:
-			said = append(said, bytes.Join(encode([][]byte{{subscribe, 'x'}}), nil)...)
+			said = append(said, encode([][]byte{{subscribe, 'x'}})...)
 		default:
-			said = append(said, bytes.Join(encode([][]byte{nil, []byte("y"), make([]byte, random.IntN(70_000))}), nil)...)
+			said = append(said, encode([][]byte{nil, []byte("y"), make([]byte, random.IntN(70_000))})...)
 		}
 	}
 	return said

@@ -188,9 +188,9 @@ func (s *server) list(is func(*conn) bool) []*conn {
 func anyConn(*conn) bool { return true }
 
 // send puts a packet into the queues of connections. A client that does not read is disconnected.
-func (s *server) send(conns []*conn, p packet) {
+func (s *server) send(conns []*conn, packet []byte) {
 	for _, c := range conns {
-		if !c.out.add(p) {
+		if !c.out.add(packet) {
 			s.disconnect(c, "it does not read what it is sent")
 		}
 	}

@@ -30,7 +30,7 @@ func TestClients(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, transport, Options{})
 			go b.answer()
-			out, err := bounded.CombinedOutput(exec.Command(python, "-c", clients, b.address(b.router.server), b.address(b.pub.server), b.address(b.echo.server)))
+			out, err := bounded.CombinedOutput(exec.Command(python, "-c", clients, b.address(b.router.server), b.address(b.pub.server)))
 			if err != nil || string(out) != "ok\n" {
 				t.Errorf("%v\n%s", err, out)
 			}
@@ -47,7 +47,7 @@ func TestRefused(t *testing.T) {
 		for i := 0; i < len(properties); i += 2 {
 			data = append(data, property(properties[i], properties[i+1])...)
 		}
-		return append(bytes.Clone(greeting), bytes.Join(encodeCommand("READY", data), nil)...)
+		return append(bytes.Clone(greeting), encodeCommand("READY", data)...)
 	}
 	dealer := ready("Socket-Type", "DEALER")
 	tests := []struct {
@@ -61,13 +61,13 @@ func TestRefused(t *testing.T) {
 		{name: "another mechanism", sent: greetingOf("CURVE", 3), log: `mechanism "CURVE"`},
 		{name: "an old version", sent: greetingOf("NULL", 1), log: "version 1"},
 		{name: "no metadata", sent: greeting, log: "i/o timeout"},
-		{name: "a message before the handshake", sent: append(bytes.Clone(greeting), encode([][]byte{[]byte("x")})[0]...), log: "want the command READY"},
+		{name: "a message before the handshake", sent: append(bytes.Clone(greeting), encode([][]byte{[]byte("x")})...), log: "want the command READY"},
 		{name: "a socket that does not fit", sent: ready("Socket-Type", "SUB"), log: `type "SUB" can't connect to ROUTER`},
 		{name: "no type", sent: ready(), log: `type ""`},
 		{name: "another's name", sent: ready("Socket-Type", "DEALER", "Identity", "\x00abc"), log: "first is not zero"},
 		{name: "a long name", sent: ready("Socket-Type", "DEALER", "Identity", strings.Repeat("x", 256)), log: "at most 255 bytes"},
 		{name: "endless metadata", sent: append(bytes.Clone(greeting), flagCommand|flagLong, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), log: "are accepted"},
-		{name: "a property without an end", sent: append(bytes.Clone(greeting), bytes.Join(encodeCommand("READY", []byte("\x20Socket")), nil)...), log: "malformed property"},
+		{name: "a property without an end", sent: append(bytes.Clone(greeting), encodeCommand("READY", []byte("\x20Socket"))...), log: "malformed property"},
 		{name: "a frame of many exabytes", sent: append(bytes.Clone(dealer), flagLong, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), log: "at most 1048576 are accepted"},
 		{name: "flags that are not there", sent: append(bytes.Clone(dealer), 0x40, 0), log: "flags 0x40"},
 		{name: "half a message", sent: append(bytes.Clone(dealer), 0, 10, 'x'), log: "i/o timeout"},
@@ -142,7 +142,7 @@ func TestAcceptError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServer("tcp://127.0.0.1:0", "REP", Options{Log: b.log.add})
+	s, err := newServer("tcp://127.0.0.1:0", "ROUTER", Options{Log: b.log.add})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,25 +269,25 @@ func TestAbandonedSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ListenEcho("ipc://"+path, Options{}); err == nil {
+	if _, err := ListenRouter("ipc://"+path, Options{}); err == nil {
 		t.Error("a socket at which somebody listens is replaced")
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	_ = l.Close()
-	echo, err := ListenEcho("ipc://"+path, Options{})
+	router, err := ListenRouter("ipc://"+path, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if err := echo.Close(); err != nil {
+	if err := router.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ListenEcho("ipc://"+path, Options{}); err == nil {
+	if _, err := ListenRouter("ipc://"+path, Options{}); err == nil {
 		t.Error("a file is replaced")
 	}
 }
