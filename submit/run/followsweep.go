@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gonbatch/internal/plural"
@@ -27,6 +28,7 @@ type line struct {
 
 // lineOf returns the line of a sweep's runs, which have been looked at.
 func lineOf(runs []swept) (l line) {
+	runs = slices.SortedStableFunc(slices.Values(runs), func(a, b swept) int { return a.submitted().Compare(b.submitted()) })
 	for _, r := range runs {
 		n, _ := r.Manifest.Options[sweepAtOnceOption].(float64)
 		l.atOnce = int(n)
@@ -60,12 +62,25 @@ type swept struct {
 	status submit.Status
 }
 
+// submitted returns when the job was queued.
+func (s swept) submitted() time.Time {
+	if at := s.Manifest.Submitted; at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
 // failed reports whether the run has ended and did not complete.
 func (s swept) failed() bool { return s.status.State.Ended() && s.status.State != submit.Completed }
 
 // lookAll looks at the runs of a sweep. A run whose status can't be found is Unknown, for the
 // reason why.
 func (rs *Runs) lookAll(ctx context.Context, runs []Run) (all []swept) {
+	for i, r := range runs {
+		if now, err := rs.open(r.Dir); err == nil {
+			runs[i] = now
+		}
+	}
 	surveys := rs.surveys(ctx, runs)
 	for _, r := range runs {
 		r, status, err := rs.look(ctx, r, surveys)
@@ -115,12 +130,14 @@ func unchanged(Run) Changes { return Changes{Job: func(*submit.JobSpec) error { 
 // completed. If ctx ends first, the jobs go on.
 func (rs *Runs) followSweep(ctx context.Context, sweep string, left map[string]bool, change func(Run) Changes) error {
 	began, pause, shown, told := rs.Now(), sweepPoll, map[string]string{}, ""
+	all := rs.OfSweep(sweep)
 	for {
-		runs := rs.lookAll(ctx, rs.OfSweep(sweep))
+		runs := rs.lookAll(ctx, all)
 		ended, failed, changed := 0, 0, false
 		for _, r := range runs {
 			name := r.Dir.Name()
-			if at := r.Manifest.Ended; at != nil && at.After(began) {
+			over := r.Manifest.Ended != nil && r.Manifest.Ended.Before(began)
+			if r.Manifest.Ended != nil && !over {
 				delete(left, name) // Somebody has cancelled it.
 			}
 			if left[name] {
@@ -132,7 +149,7 @@ func (rs *Runs) followSweep(ctx context.Context, sweep string, left map[string]b
 			if r.failed() {
 				failed++
 			}
-			if text := r.status.String(); shown[name] != text {
+			if text := r.status.String(); shown[name] != text && !over {
 				shown[name], changed = text, true
 				values, _ := valuesOf(r.Manifest)
 				fmt.Fprintf(rs.Err, "%s: %s: %s\n", r.Job(), values, rundir.Printable(text))

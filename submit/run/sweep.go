@@ -1,12 +1,14 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -145,6 +147,9 @@ func (rs *Runs) extended(req Request, points []point) (before []Run, missing []p
 	}
 	if before = rs.OfSweep(name); len(before) == 0 {
 		return nil, nil, submit.Usagef("--extend=%s: there is no such sweep in %s", name, rs.Root)
+	}
+	if root, err := filepath.Abs(rs.Root); err != nil || before[0].Dir.Root() != root {
+		return nil, nil, cmp.Or(err, submit.Usagef("--extend=%s: it is in %s: add --run-root %[2]s", name, before[0].Dir.Root()))
 	}
 	missing = slices.DeleteFunc(points, func(p point) bool {
 		return slices.ContainsFunc(before, func(r Run) bool {
