@@ -27,7 +27,8 @@ type app struct {
 func newApp() *app {
 	a := &app{Shell: submit.Shell{
 		Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Now: time.Now,
-		Runner: submit.ExecRunner{Env: submit.CleanEnviron(os.Environ())}, CommandLine: os.Args,
+		Runner:      &submit.Remembering{Runner: submit.ExecRunner{Env: submit.CleanEnviron(os.Environ())}, Commands: []string{"ldconfig", "/sbin/ldconfig", "git"}},
+		CommandLine: os.Args,
 	}}
 	a.userConfigDir, _ = userdir.Config(a.Getenv) // The user may have none.
 	return a

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/mod/semver"
 )
@@ -86,14 +87,14 @@ func checkGLibC(f *elf.File, path, have string) error {
 }
 
 // ownGLibC returns the C library's version, without linking it; "" if it is not known.
-func ownGLibC() string {
+var ownGLibC = sync.OnceValue(func() string {
 	out, err := exec.Command("getconf", "GNU_LIBC_VERSION").Output()
 	if err != nil {
 		return ""
 	}
 	version, _ := strings.CutPrefix(strings.TrimSpace(string(out)), "glibc ")
 	return version
-}
+})
 
 // common are the beginnings of the names of libraries that come with every Linux, or with GCC.
 var common = []string{"libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "librt.so.", "ld-linux", "libgcc_s.so.", "libstdc++.so.", "libgomp.so."}

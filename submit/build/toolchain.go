@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/mod/modfile"
@@ -43,7 +44,7 @@ func findToolchain(ctx context.Context, dir string, opt Options) (*toolchain, er
 		t.environ = os.Environ()
 	}
 	t.environ = append(t.environ, "GOWORK=off", "CGO_ENABLED=1")
-	out, err := t.run(ctx, append([]string{"env", "-json"}, envNames...)...)
+	out, err := t.ask(ctx)
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("the Go compiler %q is not on PATH; install Go (https://go.dev/dl), or load the cluster's module for it", t.command)
@@ -58,6 +59,24 @@ func findToolchain(ctx context.Context, dir string, opt Options) (*toolchain, er
 	t.env["GOFLAGS"] = strings.Join(flags, " ")
 	t.environ = append(t.environ, "GOFLAGS="+t.env["GOFLAGS"])
 	return t, t.checkAge(t.env["GOVERSION"])
+}
+
+// answers are those of go env, by everything that they may depend on: the runs of a sweep ask the
+// same.
+var answers sync.Map
+
+// ask runs go env.
+func (t *toolchain) ask(ctx context.Context) ([]byte, error) {
+	mod, _ := os.ReadFile(filepath.Join(t.dir, "go.mod")) // It may choose the toolchain.
+	key := fmt.Sprintf("%q %q %q", t.command, t.environ, mod)
+	if answer, ok := answers.Load(key); ok {
+		return answer.([]byte), nil
+	}
+	out, err := t.run(ctx, append([]string{"env", "-json"}, envNames...)...)
+	if err == nil {
+		answers.Store(key, out)
+	}
+	return out, err
 }
 
 // ownVersion returns the go command's own version, asked for in a folder where no go.mod can be too
