@@ -14,8 +14,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// A followed job prints the time, followedLines times, with a pause that is no multiple of anybody's
-// polling interval. The first lines don't count: the followers may not have started.
+// A followed job prints the time, followedLines times, with a pause that is no multiple of
+// anybody's polling interval. The first lines don't count: the followers may not have started.
 const (
 	followedLines = 28
 	unheeded      = 8
