@@ -182,7 +182,8 @@ The peers compile nothing; submit compiles a changed cell, and each value of a p
 cluster has no accounting database: all that sacct says to submitit is that there is none, so that
 its states are unknown, and their time is a lower bound. "As on NFS" means without inotify, which
 doesn't see what other machines write. submitit has no way to follow a log: its users call stdout()
-as often as they like, and each call reads the whole log.
+as often as they like, and each call reads the whole log. What it says of a job's state may be 600 s
+old, by default.
 
 %s, load average %s.%s
 
