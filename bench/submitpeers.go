@@ -80,10 +80,11 @@ for range *lines {
 	return nil
 }
 
-// ours returns submit with its runs in a folder of the submission's.
+// ours returns submit with its runs in a folder of the submission's. Its arguments may begin with
+// one of submit's commands.
 func (s *submission) ours(root string, args ...string) []string {
 	words := []string{s.program}
-	if args[0] == "list" || args[0] == "status" || args[0] == "logs" {
+	if !strings.HasPrefix(args[0], "-") {
 		words, args = append(words, args[0]), args[1:]
 	}
 	return append(append(words, "--run-root="+s.file(root)), args...)
