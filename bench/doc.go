@@ -9,8 +9,9 @@
 // The trainer: how much slower package trainer is than a hand-written loop, compared with Lightning
 // and a hand-written loop in PyTorch, and how much a checkpoint delays a training run.
 //
-// Submission: the time of `submit` on a real SLURM cluster (tests/cluster), with an unchanged
-// notebook and after one changed cell.
+// Submission: what submit's users wait for on a real SLURM cluster (tests/cluster), next to
+// submitit, nbconvert, papermill and SLURM's own commands: the submission of a notebook and of a
+// sweep, the list of 10,000 runs, the status of 300 jobs, and the lines of a running job's log.
 //
 // Checkpoints: how long a training run waits, and how long saving and loading take, compared with
 // torch.save and with safetensors' own library.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -24,99 +23,118 @@ const (
 
 // submitReport is the result of measureSubmissions.
 type submitReport struct {
-	CPU    string      `json:"cpu"`
-	Rounds int         `json:"rounds"`
-	Rows   []submitRow `json:"rows"`
+	CPU         string      `json:"cpu"`
+	LoadAverage string      `json:"load_average"`
+	Rounds      int         `json:"rounds"`
+	Rows        []submitRow `json:"rows"`
 }
 
+// submitRow is what submit and its peers take for the same thing.
 type submitRow struct {
+	Name    string       `json:"name"`
+	Seconds float64      `json:"seconds"`
+	Limit   float64      `json:"limit_seconds,omitempty"`
+	All     []float64    `json:"all_seconds"`
+	Peers   []submitPeer `json:"peers,omitempty"`
+}
+
+type submitPeer struct {
 	Name    string    `json:"name"`
 	Seconds float64   `json:"seconds"`
-	Limit   float64   `json:"limit_seconds,omitempty"`
+	Ratio   float64   `json:"ratio"` // Its time, in times of submit's.
 	All     []float64 `json:"all_seconds"`
 }
 
-// submission submits a notebook to a cluster, repeatedly.
+// entry is one of the commands that do the same thing.
+type entry struct {
+	name    string
+	prepare func() error // Before each round, if it isn't nil.
+	command func(round int) []string
+}
+
+// submission has a cluster, and a folder with notebooks, run directories, and the peers' files.
 type submission struct {
 	cluster  *cluster.Cluster
 	program  string
+	source   string // The checkout of gonbatch.
 	dir      string
 	original []byte
 	changes  int
+	report   submitReport
+	out      io.Writer
 }
 
-// measureSubmissions times `submit --nodes 2`, which ends when sbatch has accepted the job.
+// measureSubmissions times submit and its peers on a real cluster. Submitted jobs don't start: they
+// would take the processors from the next command.
 func measureSubmissions(ctx context.Context, opts options, out io.Writer) (_ submitReport, err error) {
-	report := submitReport{CPU: cpuModel(), Rounds: opts.rounds}
-	program, err := build(ctx, "./cmd/submit", "bench-submit")
-	if err != nil {
-		return report, err
+	s := &submission{report: submitReport{CPU: cpuModel(), LoadAverage: loadAverage(), Rounds: opts.rounds}, out: out}
+	if s.program, err = build(ctx, "./cmd/submit", "bench-submit"); err != nil {
+		return s.report, err
 	}
-	original, err := os.ReadFile(opts.notebook)
-	if err != nil {
-		return report, err
+	if s.original, err = os.ReadFile(opts.notebook); err != nil {
+		return s.report, err
 	}
-	dir, err := os.MkdirTemp("", "bench-submit-")
-	if err != nil {
-		return report, err
+	if s.source, err = os.Getwd(); err != nil {
+		return s.report, err
 	}
-	c, err := cluster.Open()
-	if err != nil {
-		return report, errors.Join(err, os.RemoveAll(dir))
+	if s.dir, err = os.MkdirTemp("", "bench-submit-"); err != nil {
+		return s.report, err
 	}
-	defer func() { err = errors.Join(err, c.Close(), os.RemoveAll(dir)) }()
-	s := &submission{cluster: c, program: program, dir: dir, original: original}
-	source, err := os.Getwd()
-	if err != nil {
-		return report, err
+	if s.cluster, err = cluster.Open(); err != nil {
+		return s.report, errors.Join(err, os.RemoveAll(s.dir))
 	}
-	if err := s.measure(ctx, source, opts, &report, out); err != nil {
-		return report, err
+	defer func() { err = errors.Join(err, s.cluster.Close(), os.RemoveAll(s.dir)) }()
+	if err := s.writeNotebooks(); err != nil {
+		return s.report, err
 	}
-	return report, nil
+	// What has many jobs comes last: SLURM knows a job for ten minutes after its end.
+	for _, measure := range []func(context.Context, int) error{s.measureAcceptance, s.measureFollowing, s.measureList, s.measureStatus, s.measureSweeps} {
+		if err := measure(ctx, opts.rounds); err != nil {
+			return s.report, err
+		}
+	}
+	return s.report, nil
 }
 
-func (s *submission) measure(ctx context.Context, source string, opts options, report *submitReport, out io.Writer) error {
-	cases := []struct {
-		row     submitRow
-		rounds  int
-		prepare func() error
-	}{
-		{row: submitRow{Name: "a notebook's first time"}, rounds: 1, prepare: s.change},
-		{row: submitRow{Name: "unchanged notebook", Limit: limitUnchanged.Seconds()}, rounds: opts.rounds, prepare: func() error { return nil }},
-		{row: submitRow{Name: "one changed cell", Limit: limitChanged.Seconds()}, rounds: opts.rounds, prepare: s.change},
-	}
-	for _, c := range cases {
-		for range c.rounds {
-			if err := c.prepare(); err != nil {
-				return err
+// compare times the commands of submit and its peers, which take turns, and adds a row to the
+// report.
+func (s *submission) compare(ctx context.Context, row submitRow, rounds int, entries ...entry) error {
+	all := make([][]float64, len(entries))
+	for round := range rounds {
+		for i, e := range entries {
+			if e.prepare != nil {
+				if err := e.prepare(); err != nil {
+					return err
+				}
 			}
-			took, err := s.submit(ctx, source)
+			words := e.command(round)
+			took, err := timed(ctx, s.environ(), words[0], words[1:]...)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "submit, %-24s %6.2f s\n", c.row.Name+":", took.Seconds())
-			c.row.All = append(c.row.All, took.Seconds())
+			all[i] = append(all[i], took)
 		}
-		c.row.Seconds = median(c.row.All, func(v float64) float64 { return v })
-		report.Rows = append(report.Rows, c.row)
 	}
+	s.add(row, entries, all)
 	return nil
 }
 
-// submit submits the notebook, measures the time, and cancels the job.
-func (s *submission) submit(ctx context.Context, source string) (time.Duration, error) {
-	cmd := exec.CommandContext(ctx, s.program, "--nodes=2", "--platform=cpu", "notebook.ipynb")
-	cmd.Dir = s.dir
-	cmd.Env = append(append(os.Environ(), s.cluster.Env()...), rundir.EnvSource+"="+source)
-	start := time.Now()
-	text, err := cmd.CombinedOutput()
-	took := time.Since(start)
-	if err != nil {
-		return 0, fmt.Errorf("submit: %w\n%s", err, text)
+// add adds a row with the times of submit, which is the first entry, and its peers.
+func (s *submission) add(row submitRow, entries []entry, all [][]float64) {
+	same := func(v float64) float64 { return v }
+	row.All, row.Seconds = all[0], median(all[0], same)
+	fmt.Fprintf(s.out, "%s: submit %.3g s\n", row.Name, row.Seconds)
+	for i, e := range entries[1:] {
+		seconds := median(all[1+i], same)
+		row.Peers = append(row.Peers, submitPeer{Name: e.name, Seconds: seconds, Ratio: seconds / row.Seconds, All: all[1+i]})
+		fmt.Fprintf(s.out, "\t%s %.3g s\n", e.name, seconds)
 	}
-	_, err = s.cluster.Run("scancel", "--me")
-	return took, err
+	s.report.Rows = append(s.report.Rows, row)
+}
+
+// environ returns the variables of all commands.
+func (s *submission) environ() []string {
+	return append(s.cluster.Env(), rundir.EnvSource+"="+s.source)
 }
 
 // change adds a statement to the last code cell of the notebook, a different one each time.
@@ -126,7 +144,7 @@ func (s *submission) change() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.dir, "notebook.ipynb"), text, 0o644)
+	return os.WriteFile(filepath.Join(s.dir, "changing.ipynb"), text, 0o644)
 }
 
 // changed returns a notebook with text appended to the source of its last code cell.
@@ -154,14 +172,33 @@ func changed(notebook []byte, text string) ([]byte, error) {
 
 func (r submitReport) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Submission\n\nThe time from the start of `submit --nodes 2` until sbatch has accepted the job. Median of %d.\n%s.\n\n", r.Rounds, r.CPU)
-	fmt.Fprintf(&b, "| | seconds | limit |\n|---|--:|--:|\n")
+	fmt.Fprintf(&b, `# Submission
+
+What the users of submit and of its peers wait for, on a SLURM cluster on this machine: the time of
+the whole command, as the median of up to %d rounds in which the commands take turns, and for a line
+of the log the median of its age. A ratio above 1 means that submit is faster.
+
+The peers compile nothing; submit compiles a changed cell, and each value of a parameter. The
+cluster has no accounting database: all that sacct says to submitit is that there is none, so that
+its states are unknown, and their time is a lower bound. "As on NFS" means without inotify, which
+doesn't see what other machines write. submitit has no way to follow a log: its users call stdout()
+as often as they like, and each call reads the whole log. What it says of a job's state may be 600 s
+old, by default.
+
+%s, load average %s.%s
+
+| | command | seconds | ratio | limit |
+|---|---|--:|--:|--:|
+`, r.Rounds, r.CPU, r.LoadAverage, busy(r.LoadAverage))
 	for _, row := range r.Rows {
 		limit := ""
 		if row.Limit > 0 {
 			limit = fmt.Sprintf("%.1f", row.Limit)
 		}
-		fmt.Fprintf(&b, "| %s | %.2f | %s |\n", row.Name, row.Seconds, limit)
+		fmt.Fprintf(&b, "| %s | submit | %.3g | | %s |\n", row.Name, row.Seconds, limit)
+		for _, p := range row.Peers {
+			fmt.Fprintf(&b, "| | %s | %.3g | %.2g | |\n", p.Name, p.Seconds, p.Ratio)
+		}
 	}
 	return b.String()
 }

@@ -30,8 +30,8 @@ var namesOfOthers = []string{"jupyter_kernel_test", "t.Parallel"}
 // variables maps names of variables in the pages to their types.
 var variables = map[string]string{"world": "distributed.World", "t": "trainer.Trainer"}
 
-// lightningPage is a page of tables whose first column has names of Lightning's.
-const lightningPage = "docs/lightning.md"
+// translations are pages of tables whose first column has names of others.
+var translations = []string{"docs/lightning.md", "docs/from-other-tools.md"}
 
 // TestNamesInDocs checks that the commands, flags, magics, settings and Go names in the pages
 // exist. The lists of commands, flags, magics and settings are generated from the code.
@@ -44,7 +44,7 @@ func TestNamesInDocs(t *testing.T) {
 			continue // They describe the time of the decision.
 		}
 		for i, line := range strings.Split(page.Read(t, name), "\n") {
-			if name == lightningPage {
+			if slices.Contains(translations, name) {
 				_, line, _ = strings.Cut(line, " | ")
 			}
 			for _, match := range codeSpan.FindAllStringSubmatch(line, -1) {

@@ -29,8 +29,7 @@ const home = "internal/rundir"
 
 // otherFiles are files elsewhere with the name of a file in a run directory.
 var otherFiles = map[string]bool{
-	"bench/submissions.go notebook.ipynb": true, // The notebook to submit.
-	"bench/notebooks/main.go images":      true, // docs/images.
+	"bench/notebooks/main.go images": true, // docs/images.
 }
 
 var ownVariable = regexp.MustCompile(`GONBATCH_[A-Z]`)
