@@ -10,6 +10,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -49,6 +50,11 @@ func (rs *Runs) find(word string, find func(root, want string) (rundir.Dir, erro
 	dir, err := find(rs.Root, word)
 	if err != nil && !strings.ContainsRune(word, filepath.Separator) {
 		dir, err = rs.findElsewhere(word, err)
+	}
+	if err != nil && strings.Contains(word, sweepInfix) {
+		if all := rs.OfSweep(word); len(all) > 0 {
+			return Run{}, fmt.Errorf("%s is a sweep of %s: name one of its runs, which submit status %[1]s lists", word, plural.Of(len(all), "run"))
+		}
 	}
 	if err != nil {
 		return Run{}, err

@@ -288,14 +288,13 @@ func valuesOf(m rundir.Manifest) (values string, number int) {
 
 // OfSweep returns the runs of a sweep in their order; none if there is no such sweep.
 func (rs *Runs) OfSweep(name string) (all []Run) {
-	roots := []string{rs.Root}
-	if strings.Contains(name, sweepInfix) {
-		roots = append(roots, rs.elsewhere()...)
+	if !strings.Contains(name, sweepInfix) {
+		return nil
 	}
-	for _, root := range roots {
+	for _, root := range append([]string{rs.Root}, rs.elsewhere()...) {
 		dirs, _ := rundir.List(root) // Who looks for a run gets the error.
 		for _, d := range dirs {
-			if r, err := rs.open(d); err == nil && name != "" && SweepOf(r.Manifest) == name {
+			if r, err := rs.open(d); err == nil && SweepOf(r.Manifest) == name {
 				all = append(all, r)
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"gonbatch/checkpoint/folder"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -67,22 +69,23 @@ func (rs *Runs) List(ctx context.Context, f Filter) (report.Runs, error) {
 		dirs = rs.listElsewhere(dirs)
 	}
 	var runs []Run
-	var errs []error
-	for _, dir := range dirs {
-		if r, err := rs.open(dir); err != nil || f.picksManifest(r.Manifest, rs.Now()) {
-			runs, errs = append(runs, r), append(errs, err)
+	var all []listed
+	for _, l := range rs.openAll(dirs, f) {
+		if l.err != nil || l.picked {
+			runs, all = append(runs, l.run), append(all, l)
 		}
 	}
 	surveys := rs.surveys(ctx, runs)
-	for i, r := range runs {
-		if err := errs[i]; err != nil {
-			list.Runs = append(list.Runs, report.Run{Run: r.Dir.Name(), Directory: r.Dir.Path(), Error: firstLine(err), Message: firstLine(err)})
+	for _, l := range all {
+		if l.err != nil {
+			list.Runs = append(list.Runs, report.Run{Run: l.run.Dir.Name(), Directory: l.run.Dir.Path(), Error: firstLine(l.err), Message: firstLine(l.err)})
 			continue
 		}
-		r, status, err := rs.look(ctx, r, surveys)
+		r, status, err := rs.look(ctx, l.run, surveys)
 		view := r.view(status, err)
-		if err := addCounts(&view, r); err != nil && view.Error == "" {
-			view.Error = firstLine(err)
+		view.Restarts, view.Cells = l.counts.Restarts, l.counts.Cells
+		if l.countErr != nil && view.Error == "" {
+			view.Error = firstLine(l.countErr)
 		}
 		if f.picksState(view) {
 			if f.Used && view.Ended {
@@ -92,6 +95,37 @@ func (rs *Runs) List(ctx context.Context, f Filter) (report.Runs, error) {
 		}
 	}
 	return list, nil
+}
+
+// listed is a run of a list as its files show it.
+type listed struct {
+	run    Run
+	picked bool
+	err    error
+	// counts has what addCounts adds.
+	counts   report.Run
+	countErr error
+}
+
+// openAtOnce is how many runs are read at the same time: on a shared file system, each waits.
+const openAtOnce = 16
+
+// openAll opens runs, and counts the cells of those that a filter picks.
+func (rs *Runs) openAll(dirs []rundir.Dir, f Filter) []listed {
+	all := make([]listed, len(dirs))
+	var group errgroup.Group
+	group.SetLimit(openAtOnce)
+	for i, dir := range dirs {
+		group.Go(func() error {
+			l := &all[i]
+			if l.run, l.err = rs.open(dir); l.err == nil && f.picksManifest(l.run.Manifest, rs.Now()) {
+				l.picked, l.countErr = true, addCounts(&l.counts, l.run)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return all
 }
 
 // view returns a report on a run from its manifest and its status, or the error instead of one.

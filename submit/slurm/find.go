@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,9 +13,10 @@ import (
 	"gonbatch/submit"
 )
 
-// queue holds the jobs of a user, or the error of the query for them.
+// queue holds the jobs of a user by the name of the folder that has their script, or the error of
+// the query for them.
 type queue struct {
-	jobs []queued
+	jobs map[string][]queued
 	err  error
 }
 
@@ -53,7 +55,11 @@ func (v *survey) each(ctx context.Context, dir rundir.Dir, do func(job submit.Jo
 	if q.err != nil {
 		return fmt.Errorf("look for the jobs of run %s: %w", dir.Name(), q.err)
 	}
-	for _, j := range q.jobs {
+	name := dir.Name()
+	if real, err := filepath.EvalSymlinks(dir.Path()); err == nil {
+		name = filepath.Base(real)
+	}
+	for _, j := range q.jobs[name] {
 		if !isScript(j.command, dir) {
 			continue
 		}
@@ -84,13 +90,15 @@ func (v *survey) queueOf(ctx context.Context, uid uint32) queue {
 	if ok {
 		return q
 	}
+	q.jobs = map[string][]queued{}
 	out, err := v.scheduler.runner.Run(ctx, "squeue", "--noheader", "--all", "--states=all", fmt.Sprintf("--user=%d", uid), "--sort=i", "--format=%i|%T|%o")
 	if err != nil {
 		q.err = unanswered(err)
 	}
 	for line := range strings.Lines(string(out)) {
 		if words := strings.SplitN(strings.TrimRight(line, "\n"), "|", 3); len(words) == 3 {
-			q.jobs = append(q.jobs, queued{id: words[0], command: words[2], ended: parseState(words[1]).Ended()})
+			name := filepath.Base(filepath.Dir(words[2]))
+			q.jobs[name] = append(q.jobs[name], queued{id: words[0], command: words[2], ended: parseState(words[1]).Ended()})
 		}
 	}
 	v.queues[uid] = q

@@ -3,7 +3,6 @@ package slurm
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"gonbatch/submit"
@@ -13,7 +12,7 @@ import (
 // methods may be called concurrently.
 type survey struct {
 	scheduler *Scheduler
-	all       func() ([]record, error)
+	all       func() (map[submit.JobID][]record, error)
 	accounts  *accounts
 
 	mu sync.Mutex
@@ -23,12 +22,16 @@ type survey struct {
 
 // Survey returns a survey; its answers are as old as its first one.
 func (s *Scheduler) Survey(ctx context.Context, jobs ...submit.Job) submit.Survey {
-	return &survey{scheduler: s, accounts: s.accountsOf(jobs...), queues: map[uint32]queue{}, all: sync.OnceValues(func() ([]record, error) {
+	return &survey{scheduler: s, accounts: s.accountsOf(jobs...), queues: map[uint32]queue{}, all: sync.OnceValues(func() (map[submit.JobID][]record, error) {
 		out, err := s.runner.Run(ctx, "scontrol", "--all", "show", "job")
 		if err != nil {
 			return nil, unanswered(err)
 		}
-		return records(string(out)), nil
+		all := map[submit.JobID][]record{}
+		for _, r := range records(string(out)) {
+			all[r.id()] = append(all[r.id()], r)
+		}
+		return all, nil
 	})}
 }
 
@@ -48,7 +51,7 @@ func (v *survey) find(ctx context.Context, job submit.Job) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	found := slices.DeleteFunc(slices.Clone(all), func(r record) bool { return r.id() != job.ID })
+	found := all[job.ID]
 	switch {
 	case len(found) > 1:
 		return v.scheduler.show(ctx, "", job)
