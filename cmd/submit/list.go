@@ -51,13 +51,16 @@ submission. RUN is as in "submit status", or the name of a job, which stands for
 Without RUN, the options pick the runs.`,
 		Example: `  submit compare 4711 4712 4713
   submit compare mnist --sort val/loss
-  submit compare --since 2d --param optimizer=adam --csv`,
+  submit compare --since 2d --param optimizer=adam --csv
+  submit compare train-sweep-20261121-101500-4f2a --plot loss.png`,
 		Args: cobra.ArbitraryArgs,
 	}
 	addFilter(cmd, &c.Filter)
 	cmd.Flags().StringVar(&c.Sort, "sort", "", "sort by this column, the smallest value first")
 	cmd.Flags().BoolVar(&c.Reverse, "reverse", false, "the largest value first")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "print CSV")
+	config.NonEmpty(cmd.Flags(), &c.Plot, "path", "plot", "", "", "also draw the metric of each run over the steps: a file that ends with .png, .svg, .pdf or .jpg")
+	config.NonEmpty(cmd.Flags(), &c.Metric, "name", "metric", "", "val/loss", "with --plot: the metric")
 	addRunRoot(cmd)
 	return reporting(a, cmd, func(cmd *cobra.Command, args []string) (report.Report, error) {
 		root, err := a.runRoot(cmd)

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/curves"
 	"gonbatch/submit/report"
 	"gonbatch/submit/result"
 )
@@ -26,6 +28,8 @@ type Comparison struct {
 	// largest value first. Rows without a number come last.
 	Sort    string
 	Reverse bool
+	// Plot is a file for a picture of the runs' Metric over the steps; "" for none.
+	Plot, Metric string
 }
 
 // Compare returns a table of runs: what differs between them, how they ended, how long they took,
@@ -56,8 +60,41 @@ func (rs *Runs) Compare(ctx context.Context, c Comparison) (table report.Compari
 	for _, row := range t.Rows {
 		table.Rows = append(table.Rows, slices.Concat(row, ends[row[0]]))
 	}
+	if c.Plot != "" {
+		if err := rs.plot(c, results, t); err != nil {
+			return table, err
+		}
+	}
 	return table, sortRows(table, c)
 }
+
+// plot draws the runs' metric. The curves are named by what differs between the runs.
+func (rs *Runs) plot(c Comparison, runs []result.Run, t result.Table) error {
+	names := map[string][]string{}
+	for _, row := range t.Rows {
+		for i, column := range t.Columns[1:] {
+			if setting := row[i+1]; setting != "" && !strings.Contains(column, "/") && !slices.Contains(notSettings, column) {
+				names[row[0]] = append(names[row[0]], column+"="+setting)
+			}
+		}
+	}
+	var all []curves.Curve
+	lacking := 0
+	for _, r := range runs {
+		if _, ok := r.Latest()[c.Metric]; !ok {
+			lacking++
+			continue
+		}
+		all = append(all, curves.Curve{Name: cmp.Or(strings.Join(names[r.Name()], " "), r.Name()), Points: r.Series(c.Metric)})
+	}
+	if lacking > 0 {
+		rs.Warn("%s without %s not in the picture", plural.Of(lacking, "run"), c.Metric)
+	}
+	return curves.Draw(c.Plot, c.Metric, all)
+}
+
+// notSettings are columns of a comparison, besides the metrics, whose names have a slash.
+var notSettings = []string{"training", "step", "epoch"}
 
 // compared returns the runs that a request names or picks.
 func (rs *Runs) compared(ctx context.Context, c Comparison) (views []report.Run, err error) {

@@ -64,6 +64,7 @@ var submission = map[string][]string{
 	"submit/estimate":       {"submit", "submit/report", "submit/scratch"},
 	"submit/scratch":        {},
 	"submit/store":          {},
+	"submit/curves":         {},
 	"submit/export":         {"submit/export/decl", "submit/export/gomod", "submit/export/input", "submit/export/nbcell", "submit/export/pitfall", "submit/export/program", "submit/export/script"},
 	"submit/export/decl":    {"submit/export/input", "submit/export/nbcell"},
 	"submit/export/gomod":   {},
@@ -84,7 +85,7 @@ var submission = map[string][]string{
 	"submit/modules":        {"submit/export", "submit/export/gomod", "submit/export/nbcell", "submit/scratch"},
 	"submit/stage":          {"submit", "submit/build", "submit/executed", "submit/export", "submit/export/input", "submit/export/nbcell", "submit/loader", "submit/modules", "submit/report", "submit/scratch", "submit/store"},
 	"submit/rank":           {"submit", "submit/executed"},
-	"submit/run":            {"submit", "submit/estimate", "submit/executed", "submit/export", "submit/export/nbcell", "submit/report", "submit/stage", "submit/store"},
+	"submit/run":            {"submit", "submit/curves", "submit/estimate", "submit/executed", "submit/export", "submit/export/nbcell", "submit/report", "submit/stage", "submit/store"},
 	"submit/schedulertest":  {"submit", "submit/report", "submit/run"},
 }
 
