@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/logger/drawing"
 )
 
 // CurvesOptions says where to draw curves.
@@ -89,16 +90,13 @@ func (l *Curves) addAll(step int64, values map[string]float64) {
 	}
 }
 
-// largestDrawn limits the values in a curve, so that their range can't overflow.
-const largestDrawn = 1e300
-
 // add adds a point to a curve, unless it can't be drawn.
 func (l *Curves) add(step int64, name string, value float64) {
 	points := l.points[name]
 	for len(points) > 0 && points[len(points)-1].X >= float64(step) {
 		points = points[:len(points)-1]
 	}
-	if math.Abs(value) <= largestDrawn {
+	if math.Abs(value) <= drawing.Largest {
 		points = append(points, plotter.XY{X: float64(step), Y: value})
 	}
 	l.points[name] = points
@@ -152,14 +150,14 @@ func (l *Curves) Scalars(step int64, values map[string]float64) error {
 func (l *Curves) draw() error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(l.dirty)) {
-		curves := map[string]plotter.XYs{}
-		for metric, points := range l.points {
-			if family(metric) == name && len(points) > 0 {
-				curves[metric] = points
+		picture := drawing.Picture{Title: name}
+		for _, metric := range slices.Sorted(maps.Keys(l.points)) {
+			if points := l.points[metric]; family(metric) == name && len(points) > 0 {
+				picture.Curves = append(picture.Curves, drawing.Curve{Name: metric, Points: points})
 			}
 		}
-		if len(curves) > 0 {
-			errs = append(errs, drawCurves(filepath.Join(l.o.Dir, name+".png"), name, curves))
+		if len(picture.Curves) > 0 {
+			errs = append(errs, picture.Write(filepath.Join(l.o.Dir, name+".png")))
 		}
 		delete(l.dirty, name)
 	}

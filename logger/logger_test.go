@@ -202,17 +202,6 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-func TestThinned(t *testing.T) {
-	points := thinned(nil, 3)
-	for i := range 10 {
-		points = append(points, struct{ X, Y float64 }{float64(i), float64(2 * i)})
-	}
-	got := thinned(points, 5)
-	if len(got) != 5 || got[0].X != 0.5 || got[4].Y != 17 {
-		t.Errorf("thinned: %v", got)
-	}
-}
-
 // broken is a logger that does what a test tells it to.
 type broken struct {
 	record

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/plot/plotter"
+
 	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
+	"gonbatch/logger/drawing"
 	"gonbatch/submit"
-	"gonbatch/submit/curves"
 	"gonbatch/submit/report"
 	"gonbatch/submit/result"
 )
@@ -78,19 +80,27 @@ func (rs *Runs) plot(c Comparison, runs []result.Run, t result.Table) error {
 			}
 		}
 	}
-	var all []curves.Curve
-	lacking := 0
+	picture := drawing.Picture{Values: c.Metric, Wide: true}
 	for _, r := range runs {
-		if _, ok := r.Latest()[c.Metric]; !ok {
-			lacking++
-			continue
+		var points plotter.XYs
+		if _, ok := r.Latest()[c.Metric]; ok {
+			for _, p := range r.Series(c.Metric) {
+				if math.Abs(p.Value) <= drawing.Largest { // Not NaN.
+					points = append(points, plotter.XY{X: float64(p.Step), Y: p.Value})
+				}
+			}
 		}
-		all = append(all, curves.Curve{Name: cmp.Or(strings.Join(names[r.Name()], " "), r.Name()), Points: r.Series(c.Metric)})
+		if len(points) > 0 {
+			picture.Curves = append(picture.Curves, drawing.Curve{Name: cmp.Or(strings.Join(names[r.Name()], " "), r.Name()), Points: points})
+		}
 	}
-	if lacking > 0 {
+	if len(picture.Curves) == 0 {
+		return fmt.Errorf("no run has values of %s to draw", c.Metric)
+	}
+	if lacking := len(runs) - len(picture.Curves); lacking > 0 {
 		rs.Warn("%s without %s not in the picture", plural.Of(lacking, "run"), c.Metric)
 	}
-	return curves.Draw(c.Plot, c.Metric, all)
+	return picture.Write(c.Plot)
 }
 
 // notSettings are columns of a comparison, besides the metrics, whose names have a slash.

@@ -34,7 +34,7 @@ type layer struct {
 var layers = []layer{
 	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
 	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal", "submit/report"}},
-	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data", "submit/result"}},
+	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data", "logger/drawing", "submit/result"}},
 	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/layerhooks", "internal/nearest", "internal/plural", "internal/rundir", "internal/unread", "internal/yamldoc"}},
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/bounded", "internal/plugin", "internal/plural", "internal/quota", "internal/unread", "internal/compilecache", "internal/forecast", "internal/solo", "checkpoint", "internal/rundir", "internal/cluster", "internal/layerhooks", "internal/machine"}},
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "kernel/display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/forecast", "internal/hugepages", "internal/layerhooks", "internal/plural", "internal/rundir", "internal/cluster", "internal/sharedlib", "internal/unread", "internal/userdir"}},
@@ -64,7 +64,6 @@ var submission = map[string][]string{
 	"submit/estimate":       {"submit", "submit/report", "submit/scratch"},
 	"submit/scratch":        {},
 	"submit/store":          {},
-	"submit/curves":         {},
 	"submit/export":         {"submit/export/decl", "submit/export/gomod", "submit/export/input", "submit/export/nbcell", "submit/export/pitfall", "submit/export/program", "submit/export/script"},
 	"submit/export/decl":    {"submit/export/input", "submit/export/nbcell"},
 	"submit/export/gomod":   {},
@@ -85,7 +84,7 @@ var submission = map[string][]string{
 	"submit/modules":        {"submit/export", "submit/export/gomod", "submit/export/nbcell", "submit/scratch"},
 	"submit/stage":          {"submit", "submit/build", "submit/executed", "submit/export", "submit/export/input", "submit/export/nbcell", "submit/loader", "submit/modules", "submit/report", "submit/scratch", "submit/store"},
 	"submit/rank":           {"submit", "submit/executed"},
-	"submit/run":            {"submit", "submit/curves", "submit/estimate", "submit/executed", "submit/export", "submit/export/nbcell", "submit/report", "submit/stage", "submit/store"},
+	"submit/run":            {"submit", "submit/estimate", "submit/executed", "submit/export", "submit/export/nbcell", "submit/report", "submit/stage", "submit/store"},
 	"submit/schedulertest":  {"submit", "submit/report", "submit/run"},
 }
 
