@@ -47,7 +47,7 @@ func newRootCommand(a *app) *cobra.Command {
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	opts.addFlags(cmd.Flags())
 	cmd.AddCommand(newLogsCommand(a), newStatusCommand(a), newCancelCommand(a), newResumeCommand(a), newExportCommand(a), newConfigCommand(a),
-		newVersionCommand(a), newKernelCommand(a), newParamsCommand(a), newCheckCommand(a), newPreflightCommand(a), newNodesCommand(a), newListCommand(a), newScalingCommand(a), newOpenCommand(a), newCompareCommand(a), newRerunCommand(a), newPruneCommand(a),
+		newVersionCommand(a), newKernelCommand(a), newParamsCommand(a), newCheckCommand(a), newPreflightCommand(a), newNodesCommand(a), newListCommand(a), newTopCommand(a), newScalingCommand(a), newOpenCommand(a), newCompareCommand(a), newRerunCommand(a), newPruneCommand(a),
 		newHoldCommand(a), newReleaseCommand(a), newRequeueCommand(a), newUpdateCommand(a))
 	cmd.AddCommand(newHiddenCommands(a)...)
 	return cmd

@@ -79,6 +79,8 @@ var shapes = []struct {
 		report.Comparison{Columns: []string{"run", "-p lr", "val/loss", "state", "time"}, Rows: [][]string{{failed.Run, "0.1", "0.25", "completed", "1m2s"}}}},
 	{"submit --sweep NAME=VALUES NOTEBOOK", "`sweep` is the name that stands for all of the runs in `submit list --sweep`, `compare`, `resume` and `cancel`.",
 		report.Sweep{Sweep: "mnist-sweep-20261121-101500-4f2a", Runs: []report.SweepRun{{Settings: "lr=1e-3 seed=1", Run: failed.Run, Directory: failed.Directory, Job: "4711"}}}},
+	{"submit top", "`step` is the newest with metrics. `metric` is the loss of the training, or another one, and `values` are its newest values, the newest last.",
+		report.Top{Runs: []report.TopRun{{Run: failed.Run, Directory: failed.Directory, Job: "4711", State: "running", Message: "running on n1", Step: 937, Metric: "train/loss", Values: []float64{0.5, 0.25}}}}},
 	{"submit open RUN", "Nothing is opened: `notebook` is the path of the executed notebook.", report.Executed{Run: failed.Run, Notebook: failed.Directory + "/executed.ipynb"}},
 	{"submit scaling SWEEP", "`speedup` is relative to the first run, and `efficiency` is that divided by how many times more ranks the run has; 0 if a speed isn't known.",
 		report.Scaling{Sweep: "mnist-sweep-20261121-101500-4f2a", Runs: []report.ScalingRun{{Run: failed.Run, Nodes: 2, Ranks: 2, State: "completed", ExamplesPerSecond: 19000, Speedup: 1.9, Efficiency: 0.95, DataWait: 0.01}}}},
