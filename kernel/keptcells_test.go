@@ -34,6 +34,11 @@ func TestKeptCells(t *testing.T) {
 		{name: "changed", code: "%%\nn = 11", status: "ok"},
 		{name: "a data frame", code: "import \"github.com/go-gota/gota/dataframe\"\nvar people dataframe.DataFrame\n%keep people\n%%\npeople = dataframe.ReadCSV(strings.NewReader(\"name,age\\nAda,36\\n\"))", status: "ok", not: "can't"},
 		{name: "in the next cell", code: "people.Records()", status: "ok", text: "[[name age] [Ada 36]]"},
+		{name: "as another rank of a world that the user describes", code: "var lent = 1\n%keep lent\n%%\nlent = 2", status: "ok"},
+		{name: "which begins with rank 0's value", code: "%env RANK 1\n%env WORLD_SIZE 2\n%%\nfmt.Println(lent)\nlent = 3", status: "ok", text: "2\n"},
+		{name: "and has its own then", code: "%%\nfmt.Println(lent)", status: "ok", text: "3\n"},
+		{name: "rank 0's value", code: "%env RANK 0\n%%\nfmt.Println(lent)", status: "ok", text: "2\n"},
+		{name: "no world", code: "%env WORLD_SIZE 1\n%rm lent", status: "ok"},
 		{name: "reset", code: "%reset\n%keep", status: "ok", text: "no variable is kept"},
 		{name: "and declared after it", code: "var n = 10\n%keep n\nn", status: "ok", text: "result text/plain: 10"},
 	}

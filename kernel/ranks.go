@@ -8,16 +8,19 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 )
 
 // ranksProgram is the end of the path of the script that starts the ranks of a cell's program.
 const ranksProgram = "/seed/ranks"
 
-// ranksOf returns the number of ranks that a command starts: 1 if it is not ranksProgram.
-func ranksOf(command []string, cellDir string) (int, error) {
+// ranksOf returns the number of ranks that a command starts. If it is not ranksProgram, it is one
+// rank: 0, unless the user's environment says another; those before it count too.
+func ranksOf(command []string, cellDir string, getenv func(string) string) (int, error) {
 	if !strings.HasSuffix(command[0], ranksProgram) {
-		return 1, nil
+		ranks, _ := cluster.Detect(getenv) // Programs that use ranks fail on invalid values.
+		return ranks.Rank + 1, nil
 	}
 	file := filepath.Join(cellDir, "ranks")
 	text, err := os.ReadFile(file)

@@ -28,7 +28,7 @@ func TestShareKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]int{"/s/seed/ranks": 3, "/s/cell.run": 1} {
-		n, err := ranksOf([]string{command, "x"}, cell)
+		n, err := ranksOf([]string{command, "x"}, cell, func(string) string { return "" })
 		if err != nil || n != want {
 			t.Errorf("%s: %d ranks, %v, want %d", command, n, err, want)
 		}

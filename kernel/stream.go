@@ -40,7 +40,7 @@ func stream(command []string, cellDir string, environ []string) (code int, err e
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return 0, os.NewSyscallError("prctl", err)
 	}
-	ranks, err := ranksOf(command, cellDir)
+	ranks, err := ranksOf(command, cellDir, environment(environ).get)
 	if err == nil {
 		err = shareKept(environment(environ).get(rundir.EnvKeepDir), ranks)
 	}

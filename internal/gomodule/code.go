@@ -210,12 +210,16 @@ var (
 
 // addEmbedded adds the files that a Go file in a folder may embed to a hash.
 func addEmbedded(sum io.Writer, dir string, text []byte) {
+	files := os.DirFS(dir) // The folder's own name is no pattern.
 	for _, line := range embedLine.FindAllSubmatch(text, -1) {
 		for _, pattern := range embedPattern.FindAllString(string(line[1]), -1) {
-			found, _ := filepath.Glob(filepath.Join(dir, strings.TrimPrefix(strings.Trim(pattern, "\"`"), "all:")))
+			if unquoted, err := strconv.Unquote(pattern); err == nil {
+				pattern = unquoted
+			}
+			found, _ := fs.Glob(files, strings.TrimPrefix(pattern, "all:"))
 			for _, path := range found {
-				_ = filepath.WalkDir(path, func(path string, _ fs.DirEntry, _ error) error {
-					addSource(sum, dir, strings.TrimPrefix(path, dir))
+				_ = fs.WalkDir(files, path, func(path string, _ fs.DirEntry, _ error) error {
+					addSource(sum, dir, path)
 					return nil
 				})
 			}

@@ -1,6 +1,7 @@
 package gomodule
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -160,5 +161,27 @@ func TestUseFolder(t *testing.T) {
 	want := map[string]string{"example.com/used": dir, "example.com/other": filepath.Join(dir, "..", "other")}
 	if got := Folders(mod.Replace, ""); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestPackageState: what a package embeds counts, however the folder and the files are called.
+func TestPackageState(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[1] *")
+	write := func(name, text string) {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.go", "package a\n\nimport \"embed\"\n\n//go:embed \"a b\" `c d` \"\\u0065\"\n//go:embed all:f g/*.txt\nvar files embed.FS\n")
+	last, _ := PackageState(dir)
+	for name, counts := range map[string]bool{"a b": true, "c d": true, "e": true, "f/in/.h": true, "g/i.txt": true, "g/i.bin": false, "j": false} {
+		write(name, "text")
+		state, _ := PackageState(dir)
+		if (state != last) != counts {
+			t.Errorf("%s counts: %v, want %v", name, state != last, counts)
+		}
+		last = state
 	}
 }

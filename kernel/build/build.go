@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -126,6 +127,9 @@ func (b *builder) build(ctx context.Context) ([]byte, error) {
 	return b.byGo(ctx, key)
 }
 
+// linkerMessage matches what Go's linker says if it fails.
+var linkerMessage = regexp.MustCompile(`/link: |\(\.text\): relocation target `)
+
 // byGo runs go build and, if there is a key, makes a plan from its record. It links with Go's own
 // linker, which is faster than C's. If that can't link the output of cgo, it uses C's.
 func (b *builder) byGo(ctx context.Context, key string) ([]byte, error) {
@@ -133,8 +137,8 @@ func (b *builder) byGo(ctx context.Context, key string) ([]byte, error) {
 	if err := errors.Join(os.RemoveAll(record), os.MkdirAll(record, 0o755)); err != nil {
 		return nil, fmt.Errorf("build the cell: %w", err)
 	}
-	output, err := b.goBuild(ctx, record, "-ldflags=-s -linkmode=internal")
-	if err != nil && bytes.Contains(output, []byte("/link: ")) {
+	output, err := b.goBuild(ctx, record, "-ldflags=-s "+internalLinker)
+	if err != nil && linkerMessage.Match(output) {
 		output, err = b.goBuild(ctx, record, "-ldflags=-s")
 	}
 	if err != nil {

@@ -146,6 +146,14 @@ func TestRun(t *testing.T) {
 		{name: "and is cached too", files: map[string]string{"main.go": main(`fmt.Println(13, inner.Text)`)}, want: "13 A\n", byGo: true},
 		{name: "and by plan", files: map[string]string{"main.go": main(`fmt.Println(14, inner.Text)`)}, want: "14 A\n"},
 		{name: "what the package embeds is changed", files: map[string]string{"../near/inner/a text": "B"}, want: "14 B\n", byGo: true},
+		{name: "a package of loops", files: map[string]string{
+			"../near/go.mod":         "module example.com/near\n\ngo 1.21\n",
+			"../near/inner/inner.go": "package inner\n\nfunc Loop() (last int) {\n\tget := func() int { return 0 }\n\tfor i := 0; i < 2; i++ {\n\t\tget = func() int { return i }\n\t}\n\treturn get()\n}\n",
+			"main.go":                main(`fmt.Println(15, inner.Loop())`),
+		}, want: "15 2\n", byGo: true},
+		{name: "and is cached as well", files: map[string]string{"main.go": main(`fmt.Println(16, inner.Loop())`)}, want: "16 2\n", byGo: true},
+		{name: "by plan", files: map[string]string{"main.go": main(`fmt.Println(17, inner.Loop())`)}, want: "17 2\n"},
+		{name: "its module has another version of Go", files: map[string]string{"../near/go.mod": "module example.com/near\n\ngo 1.22\n"}, want: "17 1\n", byGo: true},
 	}
 	c := newCell(t)
 	environ := c.opts.Environ

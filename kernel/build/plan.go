@@ -41,6 +41,9 @@ const (
 // mostPlans is how many plans are kept: those made or used most recently.
 const mostPlans = 100
 
+// internalLinker is the flag with which Go's linker doesn't run C's.
+const internalLinker = "-linkmode=internal"
+
 // lastFile has the hash of the sources of the last program, if it was built by a plan.
 const lastFile = "last"
 
@@ -165,7 +168,8 @@ func (b *builder) byPlan(ctx context.Context, key string) (output []byte, ok boo
 		return nil, false
 	}
 	last := filepath.Join(b.Plans, lastFile)
-	if text, err := os.ReadFile(last); err == nil && string(text) == state && exists(b.binary()) {
+	known := slices.Contains(p.Link, internalLinker) // C's linker reads libraries that may have changed.
+	if text, err := os.ReadFile(last); known && err == nil && string(text) == state && exists(b.binary()) {
 		return nil, true
 	}
 	_ = os.Remove(last)

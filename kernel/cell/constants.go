@@ -66,15 +66,15 @@ func (e *editor) repeated(spec *ast.ValueSpec, iota int) string {
 		switch {
 		case numbers[t.Offset]:
 			word = strconv.Itoa(iota)
-		case t.Kind == token.SEMICOLON: // the end of the text
-			continue
+		case t.Kind == token.SEMICOLON:
+			word = ";" // or the end of a line
 		case t.Kind == token.STRING && strings.Contains(word, "\n"):
 			value, _ := strconv.Unquote(gocell.WithoutGone(word)) // It has been parsed.
 			word = strconv.Quote(value)
 		}
 		words = append(words, word)
 	}
-	return " " + strings.Join(words, " ")
+	return " " + strings.TrimSuffix(strings.Join(words, " "), " ;")
 }
 
 // iotas returns the places of iota in a specification's values.

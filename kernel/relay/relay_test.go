@@ -278,6 +278,30 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// TestHeartbeats: heartbeats, which have no signature, come back, but large ones are refused.
+func TestHeartbeats(t *testing.T) {
+	b := start(t)
+	beat := newDealer(t.Context(), "beat")
+	defer beat.Close() //nolint:errcheck // only read from
+	if err := beat.dial(b.address.address(b.address.Heartbeat)); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{4, mostBeats / 2, mostBeats} {
+		if err := beat.Send([][]byte{nil, make([]byte, size)}); err != nil {
+			t.Fatal(err)
+		}
+		if frames := must(beat.Receive(t.Context())); len(frames) != 2 || len(frames[1]) != size {
+			t.Errorf("a heartbeat of %d bytes came back as %d frames", size, len(frames))
+		}
+	}
+	_ = beat.Send([][]byte{nil, make([]byte, mostBeats+1)}) // The connection may have ended already.
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(b.log.String(), "at most 65536 are accepted"); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("a large heartbeat was not refused: %s", b.log)
+		}
+	}
+}
+
 // BenchmarkExecute measures an empty cell through the relay, with a kernel behind it that does
 // nothing.
 func BenchmarkExecute(b *testing.B) {

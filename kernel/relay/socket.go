@@ -76,6 +76,9 @@ type front struct {
 	all []io.Closer
 }
 
+// mostBeats is the size of the largest heartbeat, and of those that may wait for a client.
+const mostBeats = 64 << 10
+
 // listen listens for clients. It logs refused clients.
 func listen(c Connection, log func(error)) (*front, error) {
 	codec, err := wire.NewCodec(c.Scheme, c.Key)
@@ -83,10 +86,16 @@ func listen(c Connection, log func(error)) (*front, error) {
 		return nil, err
 	}
 	f, opts := &front{}, zmtp.Options{Log: log}
+	// Anybody on this machine may send heartbeats: they have no signature.
+	beats := zmtp.Options{Log: log, Message: mostBeats, Queue: mostBeats}
 	for port, s := range map[int]**socket{c.Shell: &f.shell, c.Control: &f.control, c.Stdin: &f.stdin, c.Heartbeat: &f.beats} {
 		if err == nil {
 			var router *zmtp.Router
-			router, err = opened(f, zmtp.ListenRouter, c.address(port), opts)
+			limits := opts
+			if s == &f.beats {
+				limits = beats
+			}
+			router, err = opened(f, zmtp.ListenRouter, c.address(port), limits)
 			*s = &socket{router, codec}
 		}
 	}
