@@ -26,6 +26,11 @@ func (r *relay) answer(s *socket, request *wire.Message) {
 		r.reply(s, request, "history_reply", r.historyReply(request))
 	case "comm_info_request":
 		r.reply(s, request, "comm_info_reply", object{"status": "ok", "comms": object{}})
+	case "connect_request": // Deprecated, and some clients wait for the answer.
+		c := r.opts.Front
+		r.reply(s, request, "connect_reply", object{
+			"shell_port": c.Shell, "iopub_port": c.IOPub, "stdin_port": c.Stdin, "control_port": c.Control, "hb_port": c.Heartbeat,
+		})
 	case "interrupt_request":
 		r.interrupt()
 		r.reply(s, request, "interrupt_reply", object{"status": "ok"})
