@@ -122,6 +122,15 @@ func (s *JobSpec) SetPassed(name, value string) {
 	s.Passed[name] = value
 }
 
+// ResetPassed sets one of PassedOptions, or removes it if the value is "".
+func (s *JobSpec) ResetPassed(name, value string) {
+	s.Passed = maps.Clone(s.Passed)
+	delete(s.Passed, name)
+	if value != "" {
+		s.SetPassed(name, value)
+	}
+}
+
 // ForgetOnce removes the options that are about one start of the run, and lists them as the user
 // would type them.
 func (s *JobSpec) ForgetOnce() (forgotten []string) {

@@ -102,10 +102,22 @@ func (rs *Runs) queueSweep(ctx context.Context, all []swept, left map[string]boo
 		}
 		c := change(r.Run)
 		changeJob := c.Job
-		c.Job = func(spec *submit.JobSpec) error { return errors.Join(changeJob(spec), queue.join(spec)) }
+		c.Job = func(spec *submit.JobSpec) error {
+			if rs.isOver(r.Run) {
+				return errOver
+			}
+			if r.neverQueued() { // It may have joined the line in vain.
+				spec.ResetPassed("dependency", waitsOf(r.Manifest))
+			}
+			return errors.Join(changeJob(spec), queue.join(spec))
+		}
 		s, err := rs.resume(ctx, r.Run, c, m)
 		if errors.Is(err, submit.ErrQueueFull) {
 			return err, nil
+		}
+		if err != nil && rs.isOver(r.Run) {
+			delete(left, r.Dir.Name())
+			continue
 		}
 		if err == nil {
 			queue.add(s.Job.ID)
@@ -120,6 +132,21 @@ func (rs *Runs) queueSweep(ctx context.Context, all []swept, left map[string]boo
 		}
 	}
 	return nil, nil
+}
+
+// errOver is the error of a run that isOver.
+var errOver = errors.New("another command has queued or cancelled it")
+
+// isOver reports whether another command has queued or cancelled a run since it was opened.
+func (rs *Runs) isOver(r Run) bool {
+	now, err := rs.open(r.Dir)
+	if err != nil {
+		return false
+	}
+	if now.taken() {
+		return now.Manifest.JobID != r.Manifest.JobID
+	}
+	return now.Manifest.Ended != nil && r.Manifest.Ended == nil
 }
 
 // unchanged are no changes of a job.
@@ -139,6 +166,9 @@ func (rs *Runs) followSweep(ctx context.Context, sweep string, left map[string]b
 			over := r.Manifest.Ended != nil && r.Manifest.Ended.Before(began)
 			if r.Manifest.Ended != nil && !over {
 				delete(left, name) // Somebody has cancelled it.
+			}
+			if r.taken() && !r.status.State.Ended() {
+				delete(left, name) // Somebody has queued it.
 			}
 			if left[name] {
 				continue
@@ -206,6 +236,13 @@ func (rs *Runs) ResumeSweep(ctx context.Context, runs []Run, change func(Run) Ch
 	case err != nil:
 		return err
 	case follow:
+		for _, r := range all { // Staged, they can be cancelled.
+			if left[r.Dir.Name()] && r.taken() && !rs.isOver(r.Run) {
+				if _, err := rs.resume(ctx, r.Run, change(r.Run), Manner{NoSubmit: true}); err != nil {
+					return fmt.Errorf("run %s: %w", r.Dir.Name(), err)
+				}
+			}
+		}
 		return rs.followSweep(ctx, SweepOf(runs[0].Manifest), left, change)
 	case full != nil:
 		return fmt.Errorf("%d of %s queued; %w\nadd -F to queue the others as soon as it takes them", missing-len(left), plural.Of(missing, "run"), full)

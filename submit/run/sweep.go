@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -20,12 +22,14 @@ import (
 )
 
 // The keys of a sweep in the options of its runs' manifests: its name, the number of the run from
-// 1, the run's values, and how many jobs may run at the same time.
+// 1, the run's values, how many jobs may run at the same time, and the jobs for which the run waits
+// whatever the sweep's other jobs do, as in --dependency.
 const (
 	sweepOption       = "sweep"
 	sweepNumberOption = "sweep-number"
 	sweepValuesOption = "sweep-values"
 	sweepAtOnceOption = "sweep-at-once"
+	sweepWaitsOption  = "sweep-waits"
 )
 
 // sweepInfix is a part of each sweep's name.
@@ -149,7 +153,7 @@ func (rs *Runs) extended(req Request, points []point) (before []Run, missing []p
 		return nil, nil, submit.Usagef("--extend=%s: there is no such sweep in %s", name, rs.Root)
 	}
 	if root, err := filepath.Abs(rs.Root); err != nil || before[0].Dir.Root() != root {
-		return nil, nil, cmp.Or(err, submit.Usagef("--extend=%s: it is in %s: add --run-root %[2]s", name, before[0].Dir.Root()))
+		return nil, nil, cmp.Or(err, submit.Usagef("--extend=%s: it is in %s: add --run-root %s", name, before[0].Dir.Root(), shellescape.Quote(before[0].Dir.Root())))
 	}
 	missing = slices.DeleteFunc(points, func(p point) bool {
 		return slices.ContainsFunc(before, func(r Run) bool {
@@ -202,6 +206,9 @@ func (rs *Runs) sweepRequests(ctx context.Context, req Request, before []Run, po
 		one.Options[sweepOption], one.Options[sweepNumberOption], one.Options[sweepValuesOption] = name, last+i+1, p.String()
 		if req.Sweep.AtOnce > 0 {
 			one.Options[sweepAtOnceOption] = req.Sweep.AtOnce
+		}
+		if given := req.Job.Passed["dependency"]; given != "" {
+			one.Options[sweepWaitsOption] = given
 		}
 		if req.Sweep.Scaling != "" {
 			_, batch := req.Scheduler.(submit.Batch)
@@ -284,6 +291,12 @@ func valuesOf(m rundir.Manifest) (values string, number int) {
 	values, _ = m.Options[sweepValuesOption].(string)
 	n, _ := m.Options[sweepNumberOption].(float64)
 	return values, int(n)
+}
+
+// waitsOf returns the dependency that the user gave for a run of a sweep.
+func waitsOf(m rundir.Manifest) string {
+	waits, _ := m.Options[sweepWaitsOption].(string)
+	return waits
 }
 
 // OfSweep returns the runs of a sweep in their order; none if there is no such sweep.
