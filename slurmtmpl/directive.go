@@ -1,6 +1,7 @@
 package slurmtmpl
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,7 +13,7 @@ import (
 // directives returns the options of the #SBATCH lines, sorted.
 func directives(spec submit.JobSpec) ([]string, error) {
 	lines := []string{
-		option("job-name", spec.Name),
+		option("job-name", cmp.Or(spec.QueueName, spec.Name)),
 		option("nodes", fmt.Sprint(spec.Nodes)),
 		option("ntasks-per-node", fmt.Sprint(spec.TasksPerNode)),
 		option("open-mode", "append"),

@@ -13,6 +13,8 @@ import (
 type JobSpec struct {
 	// Name is the job's name in the scheduler.
 	Name string
+	// QueueName is the job's name in the queue, if that is another one: a sweep's lanes have names.
+	QueueName string `json:",omitempty"`
 	// Nodes and TasksPerNode determine the world size: one task is one rank.
 	Nodes, TasksPerNode int
 	// CPUsPerTask are the CPUs of each task, and GPUs are the GPUs of each node.

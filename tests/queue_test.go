@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,10 +94,7 @@ func sweep(t *testing.T, u user) {
 	}
 	wantAll(t, out, ": k=3: failed", ": k=5: completed", "1 of 5 runs of the sweep did not complete: submit resume "+found[1])
 	for k, run := range regexp.MustCompile(`(?m)^\d+  (points-\S+)  k=\d$`).FindAllStringSubmatch(out, -1) {
-		script := read(t, rundir.At(filepath.Join(u.folder, "runs", run[1])).Script())
-		if waits := strings.Contains(script, "#SBATCH --dependency=afterany:"); waits != (k >= 2) {
-			t.Errorf("run %d waits for another: %t\n%s", k+1, waits, script)
-		}
+		wantAll(t, read(t, rundir.At(filepath.Join(u.folder, "runs", run[1])).Script()), "#SBATCH --dependency=singleton\n", fmt.Sprintf("#SBATCH --job-name=%s.%d\n", found[1], k%2+1))
 	}
 	if err := os.WriteFile(filepath.Join(u.folder, "fixed"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -149,7 +147,15 @@ func limitedSweep(t *testing.T, c *cluster.Cluster, u user) {
 	if out, err := u.submit(t, "resume", all); err == nil || !strings.Contains(out, "add -F to queue the others as soon as it takes them") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	other := make(chan string)
+	go func() {
+		out, err := u.submit(t, "resume", "-F", all)
+		other <- fmt.Sprintln(err, out)
+	}()
 	wantAll(t, u.mustSubmit(t, "resume", "-F", all), "rate=7: completed", "rate=6: completed")
+	if out := <-other; !strings.HasPrefix(out, "<nil> ") {
+		t.Errorf("another command that follows the sweep: %s", out)
+	}
 	programs := map[string]bool{}
 	runs, err := rundir.List(filepath.Join(u.folder, "runs"))
 	if err != nil {
@@ -161,5 +167,26 @@ func limitedSweep(t *testing.T, c *cluster.Cluster, u user) {
 	}
 	if len(programs) != 1 {
 		t.Errorf("the runs have %d programs", len(programs))
+	}
+	// A run that is queued later waits for what the user has asked for.
+	first := job(t, u.mustSubmit(t, "-b", "now+1hour", name))
+	out = u.mustSubmit(t, "--sweep", "rate=8,9", "--at-once", "1", "--after", first, name)
+	late := regexp.MustCompile(`(?m)^-  +(few-\S+)  rate=9$`).FindStringSubmatch(out)
+	u.mustSubmit(t, "cancel", regexp.MustCompile(`(?m)^(\d+)  +few-\S+  rate=8$`).FindStringSubmatch(out)[1])
+	wantAll(t, mustOutput(t, c, "scontrol", "show", "job", job(t, u.mustSubmit(t, "resume", late[1]))), "Dependency=afterok:"+first)
+	u.mustSubmit(t, "cancel", first, late[1])
+	// The sweep's name also cancels the runs that another command is about to queue again.
+	out = u.mustSubmit(t, "--sweep", "rate=10,11", "-b", "now+1hour", name)
+	all = sweepName.FindStringSubmatch(out)[1]
+	u.mustSubmit(t, "cancel", all)
+	before := []string{job(t, u.mustSubmit(t, "-b", "now+1hour", name)), job(t, u.mustSubmit(t, "-b", "now+1hour", name))}
+	go func() {
+		out, err := u.submit(t, "resume", "-F", all)
+		other <- fmt.Sprintln(err, out)
+	}()
+	eventually(t, "the runs are staged", func() bool { return strings.Count(u.mustSubmit(t, "list", "--sweep", all), "cancelled") == 0 })
+	u.mustSubmit(t, append([]string{"cancel", all}, before...)...)
+	if out := <-other; !strings.Contains(out, "2 of 2 runs of the sweep did not complete") {
+		t.Errorf("a cancelled sweep goes on: %s", out)
 	}
 }

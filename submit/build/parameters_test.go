@@ -46,8 +46,14 @@ func TestParametersAtRunTime(t *testing.T) {
 		{"var %s = false", func() string { return pick("true", "false", "1", "T") }}, {"var %s flagged", func() string { return pick("true", "0") }},
 		{"var %s = 3 * time.Minute", func() string { return pick("90s", "-1h30m", "0", "1ns") }},
 		{"var %s = []int{1}", func() string { return pick("[]", "[1, 2]") }}, {"const %s = 7", whole(1000)},
+		{"var %s = \"long\"", func() string { return strings.Repeat("<", 30000) }},
 	}
+	// The interface hides from the compiler what asked needs.
+	const hidden = "type asker interface{ ask() string }\ntype teller struct{}\nfunc (teller) ask() string { return fmt.Sprint(p0, p4, p9) }\n" +
+		"var tell asker = teller{}\nvar asked = tell.ask()\nfunc any() string { return asked }\n"
 	var source, show strings.Builder
+	source.WriteString(hidden)
+	show.WriteString("fmt.Println(any())\n")
 	source.WriteString("type level int\nfunc (l *level) UnmarshalText([]byte) error { panic(l) }\ntype rate float32\ntype mode string\ntype flagged bool\n")
 	values := []map[string]string{{}, {}}
 	var names []string

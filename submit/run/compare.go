@@ -128,6 +128,16 @@ func (rs *Runs) compared(ctx context.Context, c Comparison) (views []report.Run,
 		if len(views) > found {
 			continue
 		}
+		if all := rs.OfSweep(word); len(all) > 0 { // In another folder.
+			there := *rs
+			there.Root = all[0].Dir.Root()
+			more, err := there.List(ctx, Filter{Sweep: word})
+			if err != nil {
+				return nil, err
+			}
+			views = append(views, more.Runs...)
+			continue
+		}
 		r, err := rs.Find(word)
 		if err != nil {
 			return nil, err

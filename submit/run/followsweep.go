@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"gonbatch/internal/plural"
@@ -19,55 +22,58 @@ const (
 	sweepPollMost = 15 * time.Second
 )
 
-// line holds the jobs of a sweep that have not ended, in the order in which they were queued.
-type line struct {
-	jobs []submit.JobID
-	// atOnce is how many of them may run at the same time; 0 for all.
-	atOnce int
+// lanes count the jobs of a sweep that have not ended. Those of a lane have the same name in the
+// queue, and run one after another (SLURM's singleton), so that as many run at the same time as
+// there are lanes. Without any, all may.
+type lanes struct {
+	sweep string
+	jobs  []int
 }
 
-// lineOf returns the line of a sweep's runs, which have been looked at.
-func lineOf(runs []swept) (l line) {
-	runs = slices.SortedStableFunc(slices.Values(runs), func(a, b swept) int { return a.submitted().Compare(b.submitted()) })
+// lanesOf returns the lanes of a sweep whose runs have been looked at.
+func lanesOf(sweep string, atOnce int, runs []swept) lanes {
+	l := lanes{sweep, make([]int, atOnce)}
 	for _, r := range runs {
-		n, _ := r.Manifest.Options[sweepAtOnceOption].(float64)
-		l.atOnce = int(n)
-		if !r.status.State.Ended() {
-			l.add(r.Job().ID)
+		if !r.taken() || r.status.State.Ended() {
+			continue
+		}
+		spec, err := submit.ReadSpec(r.Dir) // Without it, the run can't be resumed either.
+		if lane, ok := strings.CutPrefix(spec.QueueName, sweep+"."); ok && err == nil {
+			if n, err := strconv.Atoi(lane); err == nil && n >= 1 && n <= atOnce {
+				l.jobs[n-1]++
+			}
 		}
 	}
 	return l
 }
 
-// add adds a job, unless its id is "".
-func (l *line) add(id submit.JobID) {
-	if id != "" {
-		l.jobs = append(l.jobs, id)
-	}
+// atOnceOf returns how many jobs of a run's sweep may run at the same time; 0 for all.
+func atOnceOf(m rundir.Manifest) int {
+	n, _ := m.Options[sweepAtOnceOption].(float64)
+	return int(n)
 }
 
-// join makes a job wait if as many jobs as may run at the same time are before it.
-func (l *line) join(spec *submit.JobSpec) error {
-	n := len(l.jobs) - l.atOnce
-	if l.atOnce == 0 || n < 0 {
+// join puts a job into the lane with the fewest jobs.
+func (l lanes) join(spec *submit.JobSpec) error {
+	if len(l.jobs) == 0 {
 		return nil
 	}
-	wait(spec, "afterany:"+string(l.jobs[n]))
+	at := slices.Index(l.jobs, slices.Min(l.jobs))
+	l.jobs[at]++
+	spec.QueueName = fmt.Sprintf("%s.%d", l.sweep, at+1)
+	if !slices.Contains(strings.Split(spec.Passed["dependency"], ","), singleton) {
+		wait(spec, singleton)
+	}
 	return mayWait(*spec, "--at-once")
 }
+
+// singleton is the dependency of a job that waits for all earlier ones of its name.
+const singleton = "singleton"
 
 // swept is a run of a sweep with its status.
 type swept struct {
 	Run
 	status submit.Status
-}
-
-// submitted returns when the job was queued.
-func (s swept) submitted() time.Time {
-	if at := s.Manifest.Submitted; at != nil {
-		return *at
-	}
-	return time.Time{}
 }
 
 // failed reports whether the run has ended and did not complete.
@@ -76,13 +82,20 @@ func (s swept) failed() bool { return s.status.State.Ended() && s.status.State !
 // lookAll looks at the runs of a sweep. A run whose status can't be found is Unknown, for the
 // reason why.
 func (rs *Runs) lookAll(ctx context.Context, runs []Run) (all []swept) {
+	gone := map[string]bool{}
 	for i, r := range runs {
-		if now, err := rs.open(r.Dir); err == nil {
+		now, err := rs.open(r.Dir)
+		if err == nil {
 			runs[i] = now
 		}
+		gone[r.Dir.Name()] = errors.Is(err, fs.ErrNotExist)
 	}
 	surveys := rs.surveys(ctx, runs)
 	for _, r := range runs {
+		if gone[r.Dir.Name()] {
+			all = append(all, swept{r, submit.Status{State: submit.Lost, Explanation: "its run directory is gone"}})
+			continue
+		}
 		r, status, err := rs.look(ctx, r, surveys)
 		if err != nil {
 			status = submit.Status{State: submit.Unknown, Reason: firstLine(err)}
@@ -95,20 +108,31 @@ func (rs *Runs) lookAll(ctx context.Context, runs []Run) (all []swept) {
 // queueSweep hands those runs of a sweep to their scheduler whose names are in left, and removes
 // the names, until the scheduler takes no more jobs for now: that is full.
 func (rs *Runs) queueSweep(ctx context.Context, all []swept, left map[string]bool, change func(Run) Changes, m Manner) (full, err error) {
-	queue := lineOf(all)
+	if len(left) == 0 {
+		return nil, nil
+	}
+	queue := lanesOf(SweepOf(all[0].Manifest), atOnceOf(all[0].Manifest), all)
 	for _, r := range all {
 		if !left[r.Dir.Name()] {
 			continue
 		}
 		c := change(r.Run)
 		changeJob := c.Job
-		c.Job = func(spec *submit.JobSpec) error { return errors.Join(changeJob(spec), queue.join(spec)) }
+		c.Job = func(spec *submit.JobSpec) error {
+			if rs.isOver(r.Run) {
+				return errOver
+			}
+			return errors.Join(changeJob(spec), queue.join(spec))
+		}
 		s, err := rs.resume(ctx, r.Run, c, m)
 		if errors.Is(err, submit.ErrQueueFull) {
 			return err, nil
 		}
+		if err != nil && rs.isOver(r.Run) {
+			delete(left, r.Dir.Name())
+			continue
+		}
 		if err == nil {
-			queue.add(s.Job.ID)
 			delete(left, r.Dir.Name())
 		}
 		if err == nil && !m.quiet {
@@ -122,6 +146,21 @@ func (rs *Runs) queueSweep(ctx context.Context, all []swept, left map[string]boo
 	return nil, nil
 }
 
+// errOver is the error of a run that isOver.
+var errOver = errors.New("another command has queued or cancelled it")
+
+// isOver reports whether another command has queued or cancelled a run since it was opened.
+func (rs *Runs) isOver(r Run) bool {
+	now, err := rs.open(r.Dir)
+	if err != nil {
+		return false
+	}
+	if now.taken() {
+		return now.Manifest.JobID != r.Manifest.JobID
+	}
+	return now.Manifest.Ended != nil && r.Manifest.Ended == nil
+}
+
 // unchanged are no changes of a job.
 func unchanged(Run) Changes { return Changes{Job: func(*submit.JobSpec) error { return nil }} }
 
@@ -129,22 +168,27 @@ func unchanged(Run) Changes { return Changes{Job: func(*submit.JobSpec) error { 
 // with changes, as soon as their scheduler takes them. It returns an error unless all have
 // completed. If ctx ends first, the jobs go on.
 func (rs *Runs) followSweep(ctx context.Context, sweep string, left map[string]bool, change func(Run) Changes) error {
-	began, pause, shown, told := rs.Now(), sweepPoll, map[string]string{}, ""
-	all := rs.OfSweep(sweep)
+	pause, shown, told := sweepPoll, map[string]string{}, ""
+	all, before := rs.OfSweep(sweep), map[string]*time.Time{}
+	for _, r := range all {
+		before[r.Dir.Name()] = r.Manifest.Ended
+	}
 	for {
 		runs := rs.lookAll(ctx, all)
-		ended, failed, changed := 0, 0, false
+		done, failed, changed := 0, 0, false
 		for _, r := range runs {
 			name := r.Dir.Name()
-			over := r.Manifest.Ended != nil && r.Manifest.Ended.Before(began)
-			if r.Manifest.Ended != nil && !over {
-				delete(left, name) // Somebody has cancelled it.
+			ended := r.Manifest.Ended
+			over := ended != nil && before[name] != nil && ended.Equal(*before[name])
+			switch {
+			case ended != nil && !over, r.taken() && !r.status.State.Ended(), r.status.State == submit.Lost && !r.taken():
+				delete(left, name) // Somebody has cancelled, queued or removed it.
 			}
 			if left[name] {
 				continue
 			}
 			if r.status.State.Ended() {
-				ended++
+				done++
 			}
 			if r.failed() {
 				failed++
@@ -158,14 +202,14 @@ func (rs *Runs) followSweep(ctx context.Context, sweep string, left map[string]b
 		waiting := len(left)
 		_, err := rs.queueSweep(ctx, runs, left, change, Manner{planned: true, quiet: true})
 		switch {
-		case err != nil && ctx.Err() == nil && ended+len(left) == len(runs): // Else it is tried again.
+		case err != nil && ctx.Err() == nil && done+len(left) == len(runs): // Else it is tried again.
 			return err
 		case err != nil && ctx.Err() == nil && err.Error() != told:
 			told = err.Error()
 			rs.Warn("%s; trying again", told)
-		case ended == len(runs) && failed > 0:
+		case done == len(runs) && failed > 0:
 			return fmt.Errorf("%d of %s of the sweep did not complete: submit resume %s runs those again", failed, plural.Of(len(runs), "run"), sweep)
-		case ended == len(runs):
+		case done == len(runs):
 			return nil
 		case changed || len(left) < waiting:
 			pause = sweepPoll
@@ -195,17 +239,25 @@ func (rs *Runs) ResumeSweep(ctx context.Context, runs []Run, change func(Run) Ch
 			left[r.Dir.Name()] = true
 		}
 	}
-	if len(left) == 0 {
-		return fmt.Errorf("the sweep has no run to resume: all of its %s have completed, or not ended yet", plural.Of(len(runs), "run"))
-	}
 	_, batch := runs[0].Scheduler.(submit.Batch)
 	follow, missing := batch && m.Follow, len(left)
+	active := slices.ContainsFunc(all, func(r swept) bool { return !r.status.State.Ended() })
+	if missing == 0 && !(follow && active) {
+		return fmt.Errorf("the sweep has no run to resume: all of its %s have completed, or not ended yet", plural.Of(len(runs), "run"))
+	}
 	m.Follow = false
 	full, err := rs.queueSweep(ctx, all, left, change, m)
 	switch {
 	case err != nil:
 		return err
 	case follow:
+		for _, r := range all { // Staged, they can be cancelled.
+			if left[r.Dir.Name()] && r.taken() && !rs.isOver(r.Run) {
+				if _, err := rs.resume(ctx, r.Run, change(r.Run), Manner{NoSubmit: true}); err != nil {
+					return fmt.Errorf("run %s: %w", r.Dir.Name(), err)
+				}
+			}
+		}
 		return rs.followSweep(ctx, SweepOf(runs[0].Manifest), left, change)
 	case full != nil:
 		return fmt.Errorf("%d of %s queued; %w\nadd -F to queue the others as soon as it takes them", missing-len(left), plural.Of(missing, "run"), full)

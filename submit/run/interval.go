@@ -36,7 +36,11 @@ func parseInterval(text string) (in interval, err error) {
 	}
 	_, lowErr := strconv.Atoi(first)
 	_, highErr := strconv.Atoi(last)
-	return interval{low, high, lowErr == nil && highErr == nil, log}, nil
+	whole := lowErr == nil && highErr == nil
+	if whole && max(-low, high) > 1<<53 {
+		return interval{}, fmt.Errorf("the range %s has numbers above 2^53", inner)
+	}
+	return interval{low, high, whole, log}, nil
 }
 
 // draw returns a random number of the interval, with four significant digits if it is a real one.

@@ -131,7 +131,10 @@ func (rs *Runs) resumedSpec(r Run, c Changes) (spec submit.JobSpec, before []str
 // changeJob changes the job of a run for another start, which doesn't keep the options that were
 // about one start.
 func (rs *Runs) changeJob(r Run, spec *submit.JobSpec, c Changes) error {
-	forgotten := spec.ForgetOnce()
+	var forgotten []string
+	if !r.neverQueued() {
+		forgotten = spec.ForgetOnce()
+	}
 	if err := c.Job(spec); err != nil {
 		return err
 	}
@@ -210,7 +213,11 @@ func (rs *Runs) restart(ctx context.Context, r Run, asked submit.JobSpec, flags 
 	slices.Sort(known)
 	known = slices.Compact(known)
 	return rs.update(ctx, r.Dir, func(m *rundir.Manifest) {
-		if r.taken() || len(known) > 0 { // Else it starts for the first time.
+		last := len(m.Resumed) - 1
+		switch {
+		case !r.taken() && last >= 0 && slices.Equal(m.Resumed[last].Jobs, known) && m.Resumed[last].Starts == starts: // The last attempt didn't queue it.
+			m.Resumed[last].Time, m.Resumed[last].CommandLine = rs.Now(), rs.CommandLine
+		case r.taken() || len(known) > 0: // Else it starts for the first time.
 			m.Resumed = append(m.Resumed, rundir.Resumption{Time: rs.Now(), CommandLine: rs.CommandLine, JobID: r.Manifest.JobID, State: m.State, Jobs: known, Starts: starts})
 		}
 		if flags != nil {

@@ -73,7 +73,18 @@ func (rs *Runs) elsewhere() []string {
 		return nil
 	}
 	roots, _ := rs.remembered() // Then the runs are not in this folder, as the user is told.
-	return slices.DeleteFunc(roots, func(r string) bool { return r == root })
+	var seen []fs.FileInfo
+	known := func(r string) bool { // A folder may have several names.
+		info, err := os.Stat(r)
+		if err != nil {
+			return false
+		}
+		before := slices.ContainsFunc(seen, func(s fs.FileInfo) bool { return os.SameFile(s, info) })
+		seen = append(seen, info)
+		return before
+	}
+	known(root)
+	return slices.DeleteFunc(roots, func(r string) bool { return r == root || known(r) })
 }
 
 // findElsewhere finds the run with a job id or a whole name in the folders in which the user has

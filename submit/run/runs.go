@@ -125,6 +125,10 @@ func (rs *Runs) command(run string, words ...string) string {
 // its manifest shows.
 func (r Run) taken() bool { return r.Manifest.JobID != "" || r.Manifest.Process != nil }
 
+// neverQueued reports whether the run is only staged, and has never been more: its next start is
+// the one that the user asked for.
+func (r Run) neverQueued() bool { return !r.taken() && len(r.Manifest.Resumed) == 0 }
+
 // settled reports whether the manifest has the run's end. The state lost is not an end: another
 // cluster may have the run.
 func (r Run) settled() bool {

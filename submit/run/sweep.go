@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -85,13 +87,15 @@ func (rs *Runs) sweep(ctx context.Context, req Request) error {
 	if before, points, err = rs.extended(req, points); err != nil {
 		return err
 	}
+	if len(before) > 0 && req.Sweep.AtOnce == 0 {
+		req.Sweep.AtOnce = atOnceOf(before[0].Manifest)
+	}
 	requests, err := rs.sweepRequests(ctx, req, before, points)
 	if err != nil {
 		return err
 	}
 	done := report.Sweep{Sweep: requests[0].Options[sweepOption].(string), Runs: []report.SweepRun{}}
-	queue, staged := lineOf(rs.lookAll(ctx, before)), map[string]bool{}
-	queue.atOnce = req.Sweep.AtOnce
+	queue, staged := lanesOf(done.Sweep, req.Sweep.AtOnce, rs.lookAll(ctx, before)), map[string]bool{}
 	var failures []error
 	for i, one := range requests {
 		title := fmt.Sprintf("%s (%d of %d)", points[i], i+1, len(points))
@@ -108,7 +112,6 @@ func (rs *Runs) sweep(ctx context.Context, req Request) error {
 		}
 		done.Runs = append(done.Runs, report.SweepRun{Settings: points[i].String(), Run: s.Spec.RunDir.Name(), Directory: s.Spec.RunDir.Path(), Job: string(s.Job.ID)})
 		if batch {
-			queue.add(s.Job.ID)
 			if s.Job.ID == "" {
 				staged[s.Spec.RunDir.Name()] = true
 				done.Staged = len(staged)
@@ -149,7 +152,7 @@ func (rs *Runs) extended(req Request, points []point) (before []Run, missing []p
 		return nil, nil, submit.Usagef("--extend=%s: there is no such sweep in %s", name, rs.Root)
 	}
 	if root, err := filepath.Abs(rs.Root); err != nil || before[0].Dir.Root() != root {
-		return nil, nil, cmp.Or(err, submit.Usagef("--extend=%s: it is in %s: add --run-root %[2]s", name, before[0].Dir.Root()))
+		return nil, nil, cmp.Or(err, submit.Usagef("--extend=%s: it is in %s: add --run-root %s", name, before[0].Dir.Root(), shellescape.Quote(before[0].Dir.Root())))
 	}
 	missing = slices.DeleteFunc(points, func(p point) bool {
 		return slices.ContainsFunc(before, func(r Run) bool {

@@ -18,8 +18,16 @@ var runTimeSource string
 // RunTimeFile is the name of the file for RunTimeSource.
 const RunTimeFile = "gonbatch__parameter.go"
 
-// runTimeCall begins the value of a parameter that a program gets when it starts.
-const runTimeCall = "gonbatch__parameter["
+// RunTimeFunc is the function that returns the value of a parameter that a program gets when it
+// starts, and runTimeCall begins its call.
+const (
+	RunTimeFunc = "gonbatch__parameter"
+	runTimeCall = RunTimeFunc + "["
+)
+
+// mostAtRunTime is the size of the longest value that a program gets when it starts: all of them
+// are in one variable, which Linux limits to 128 KiB.
+const mostAtRunTime = 4 << 10
 
 // RunTimeSource returns the Go file that a program needs if some of its parameters get their values
 // when it starts; "" if none does.
@@ -31,7 +39,8 @@ func RunTimeSource(program []byte) string {
 }
 
 // atRunTime returns the Go expression of a parameter that gets its value when the program starts,
-// and the value from the user in JSON. ok is false for a type whose values only the compiler reads.
+// and the value from the user in JSON. ok is false for a type whose values only the compiler reads,
+// and for a long value.
 func (k kind) atRunTime(name, text string) (call, value string, ok bool) {
 	literal, err := k.plainLiteral(text)
 	if err != nil {
@@ -63,5 +72,5 @@ func (k kind) atRunTime(name, text string) (call, value string, ok bool) {
 	if basic.Name() != k.name {
 		call = k.name + "(" + call + ")"
 	}
-	return call, value, ok && json.Valid([]byte(value))
+	return call, value, ok && len(value) <= mostAtRunTime && json.Valid([]byte(value))
 }

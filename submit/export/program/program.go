@@ -64,7 +64,7 @@ func (p Program) body() (text string, ordered bool, err error) {
 	decls, ordered := decl.InNotebookOrder(p.Decls, p.Made.Test)
 	var body strings.Builder
 	told := 0 // The Markdown up to this cell has been written.
-	for _, d := range append(decls[:len(decls):len(decls)], p.Main) {
+	for _, d := range append(decl.LateFirst(decls), p.Main) {
 		if ordered {
 			body.WriteString(p.markdown(told, d.Cell.Number))
 			told = max(told, d.Cell.Number)
