@@ -242,7 +242,7 @@ func (rs *Runs) ResumeSweep(ctx context.Context, runs []Run, change func(Run) Ch
 	_, batch := runs[0].Scheduler.(submit.Batch)
 	follow, missing := batch && m.Follow, len(left)
 	active := slices.ContainsFunc(all, func(r swept) bool { return !r.status.State.Ended() })
-	if missing == 0 && !(follow && active) {
+	if missing == 0 && (!follow || !active) {
 		return fmt.Errorf("the sweep has no run to resume: all of its %s have completed, or not ended yet", plural.Of(len(runs), "run"))
 	}
 	m.Follow = false
