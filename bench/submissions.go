@@ -178,7 +178,7 @@ What the users of submit and of its peers wait for, on a SLURM cluster on this m
 the whole command, as the median of up to %d rounds in which the commands take turns, and for a line
 of the log the median of its age. A ratio above 1 means that submit is faster.
 
-The peers compile nothing; submit compiles a changed cell, and each value of a parameter. The
+The peers compile nothing; submit compiles a changed cell. The
 cluster has no accounting database: all that sacct says to submitit is that there is none, so that
 its states are unknown, and their time is a lower bound. "As on NFS" means without inotify, which
 doesn't see what other machines write. submitit has no way to follow a log: its users call stdout()
