@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gonbatch/submit"
 	"gonbatch/submit/config"
 	"gonbatch/submit/report"
 	"gonbatch/submit/run"
@@ -66,6 +67,9 @@ Without RUN, the options pick the runs.`,
 		root, err := a.runRoot(cmd)
 		if err != nil {
 			return nil, err
+		}
+		if cmd.Flags().Changed("metric") && c.Plot == "" {
+			return nil, submit.Usagef("--metric is about --plot: add --plot FILE")
 		}
 		c.Words = args
 		table, err := a.runs(cmd, root).Compare(cmd.Context(), c)

@@ -95,7 +95,8 @@ func (rs *Runs) plot(c Comparison, runs []result.Run, t result.Table) error {
 		}
 	}
 	if len(picture.Curves) == 0 {
-		return fmt.Errorf("no run has values of %s to draw", c.Metric)
+		metrics := slices.DeleteFunc(slices.Clone(t.Columns), func(column string) bool { return !strings.Contains(column, "/") })
+		return submit.Usagef("--metric=%s: no run has values of it to draw; the runs have %s", c.Metric, cmp.Or(strings.Join(metrics, ", "), "no metrics"))
 	}
 	if lacking := len(runs) - len(picture.Curves); lacking > 0 {
 		rs.Warn("%s without %s not in the picture", plural.Of(lacking, "run"), c.Metric)

@@ -79,19 +79,19 @@ type swept struct {
 // failed reports whether the run has ended and did not complete.
 func (s swept) failed() bool { return s.status.State.Ended() && s.status.State != submit.Completed }
 
-// lookAll looks at the runs of a sweep. A run whose status can't be found is Unknown, for the
-// reason why.
+// lookAll looks at the runs of a sweep as they are now. A run whose status can't be found is
+// Unknown, for the reason why.
 func (rs *Runs) lookAll(ctx context.Context, runs []Run) (all []swept) {
-	gone := map[string]bool{}
+	now, gone := slices.Clone(runs), map[string]bool{}
 	for i, r := range runs {
-		now, err := rs.open(r.Dir)
+		opened, err := rs.open(r.Dir)
 		if err == nil {
-			runs[i] = now
+			now[i] = opened
 		}
 		gone[r.Dir.Name()] = errors.Is(err, fs.ErrNotExist)
 	}
-	surveys := rs.surveys(ctx, runs)
-	for _, r := range runs {
+	surveys := rs.surveys(ctx, now)
+	for _, r := range now {
 		if gone[r.Dir.Name()] {
 			all = append(all, swept{r, submit.Status{State: submit.Lost, Explanation: "its run directory is gone"}})
 			continue

@@ -49,37 +49,40 @@ type Sweep struct {
 	AtOnce int
 }
 
+// points returns the points of a sweep. It refuses options that mean nothing, or don't go together.
+func (s Sweep) points(batch bool) ([]point, error) {
+	switch {
+	case s.Scaling != "" && len(s.Axes) > 0:
+		return nil, submit.Usagef("--scaling and --sweep: give one of them")
+	case (s.Random > 0 || s.Extend != "") && len(s.Axes) == 0:
+		return nil, submit.Usagef("--random and --extend are about --sweep: give its values")
+	case s.Random < 0 || s.Random > maxPoints:
+		return nil, submit.Usagef("--random=%d: must be between 1 and %d", s.Random, maxPoints)
+	case s.AtOnce < 0:
+		return nil, submit.Usagef("--at-once=%d: must be at least 0 (0 means all)", s.AtOnce)
+	case s.Scaling != "":
+		sizes, err := parseScaling(s.Scaling, batch)
+		return grid([]axis{sizes}), err
+	}
+	axes, err := parseAxes(s.Axes, s.Random > 0)
+	if err != nil || s.Random == 0 {
+		return grid(axes), err
+	}
+	return drawPoints(axes, s.Random)
+}
+
 // sweep submits a run for each point. It checks all of them before it submits the first.
 func (rs *Runs) sweep(ctx context.Context, req Request) error {
 	_, batch := req.Scheduler.(submit.Batch)
-	axes, err := parseAxes(req.Sweep.Axes, req.Sweep.Random > 0)
-	if req.Sweep.Scaling != "" {
-		var sizes axis
-		sizes, err = parseScaling(req.Sweep.Scaling, batch)
-		axes = []axis{sizes}
-	}
-	switch {
-	case err != nil:
+	points, err := req.Sweep.points(batch)
+	if err != nil {
 		return err
-	case req.Sweep.Scaling != "" && len(req.Sweep.Axes) > 0:
-		return submit.Usagef("--scaling and --sweep: give one of them")
-	case (req.Sweep.Random > 0 || req.Sweep.Extend != "") && len(req.Sweep.Axes) == 0:
-		return submit.Usagef("--random and --extend are about --sweep: give its values")
-	case req.Sweep.Random < 0 || req.Sweep.Random > maxPoints:
-		return submit.Usagef("--random=%d: must be between 1 and %d", req.Sweep.Random, maxPoints)
-	case req.Sweep.AtOnce < 0:
-		return submit.Usagef("--at-once=%d: must be at least 0 (0 means all)", req.Sweep.AtOnce)
-	case req.DryRun || req.NoSubmit || req.From != "":
+	}
+	if req.DryRun || req.NoSubmit || req.From != "" {
 		return submit.Usagef("--sweep submits many runs: leave out --dry-run, --no-submit and --from")
 	}
 	if batch && req.Sweep.AtOnce > 0 {
 		if err := mayWait(req.Job, "--at-once"); err != nil {
-			return err
-		}
-	}
-	points := grid(axes)
-	if req.Sweep.Random > 0 {
-		if points, err = drawPoints(axes, req.Sweep.Random); err != nil {
 			return err
 		}
 	}
